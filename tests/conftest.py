@@ -17,7 +17,8 @@ from cuda_tma.simulate._device import device as simulated
 from tests.support.fake_driver import FakeDriver
 from tests.support.launching import CONFIG, HANDLES, ForeignStream, kernel_name
 
-settings.register_profile("no deadline", deadline=None)  # Other programs use the test machines at the same time.
+# Other programs on the test machines would make a deadline unreliable.
+settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
 

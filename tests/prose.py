@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 BUDGET = Path(__file__).parent / "data" / "prose_budget.json"
 SUFFIXES = {".py", ".pyx", ".pxd", ".md", ".cuh", ".cu", ".h"}
 SKIPPED = {"build", "dist", "golden"}
-# The build of the site writes these pages.
+# The build of the site writes the pages in the two folders.
 GENERATED = ("docs/errors/", "docs/headers/")
 
 PATTERNS = json.loads((Path(__file__).parent / "data" / "prose_patterns.json").read_text())

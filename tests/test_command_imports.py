@@ -11,7 +11,8 @@ COMMAND = Path(__file__).parent.parent / "cuda_tma" / "_command"
 # The command may import these private modules: limits on inputs, files of users, texts in messages, and the sessions
 # that run a script on the simulator.
 SHARED = {"_budget", "_files", "_given", "_intercept"}
-# The table contains, by module, private names that the command still needs, because no public function replaces them.
+# For each module, the table contains the private names that the command needs, because no public function replaces
+# them.
 PRIVATE = {
     # The errors and rules of the library also use the name.
     "_compute_capability": {"parse_compute_capability"},

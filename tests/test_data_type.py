@@ -107,7 +107,7 @@ def test_every_dtype_by_its_name_and_by_its_type(name, monkeypatch):
     if hasattr(ml_dtypes, name):
         assert dtype == np.dtype(getattr(ml_dtypes, name))
         assert _ml_dtype(name) == dtype
-        # This statement simulates a missing package.
+        # The value None simulates a missing ml_dtypes package.
         monkeypatch.setitem(sys.modules, "ml_dtypes", None)
         assert _ml_dtype(name) == np.dtype(f"u{bits // 8}")
     else:

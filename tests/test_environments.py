@@ -46,7 +46,7 @@ RUNTIMES = {
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}{sys.abiflags}"
 OTHER_PYTHONS = [version for version in VERSIONS if version != RUNNING]
 
-# The list contains tests on the fake driver, fast tests that need only NumPy, and doctests.
+# The tuples contain tests on the fake driver, fast tests that need only NumPy, and doctests.
 EXTENSION_TESTS = (
     *(f"test_{each}.py" for each in ("tensor_map", "tensor_map_im2col", "kernel_arg", "options")),
     "_read/test_reading.py",
@@ -75,7 +75,7 @@ except Exception as error:
 print(json.dumps({"file": cuda_tma.__file__, "message": message}))
 """
 
-# With these variables, a compiler or Python could find CUDA or this source tree.
+# A compiler or Python could find CUDA or the source tree with the variables in this set.
 HIDDEN = {"CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "PYTHONPATH", "CFLAGS", "LDFLAGS"}
 ENVIRON = {name: value for name, value in os.environ.items() if name not in HIDDEN}
 

@@ -337,7 +337,7 @@ def test_only_plain_integers_are_cached():
     assert options_by_keywords(None, keywords(box_dim=(8, 8), l2_promotion=promotion)).l2_promotion == 1
     promotion.value = 2
     assert options_by_keywords(None, keywords(box_dim=(8, 8), l2_promotion=promotion)).l2_promotion == 2
-    # The test makes more entries than the cache keeps.
+    # The test creates more entries than the cache can contain.
     for n in range(600):
         assert options((1 + n % 256, 1 + n // 256)).box_dim == (1 + n % 256, 1 + n // 256)
 

@@ -157,8 +157,7 @@ def test_rooms_import_only_those_above_them():
 
 # ---- the layers of the simulator ----
 
-# The list contains the layers in order, from layers without imports of other layers to the package and its pytest
-# fixture.
+# The list begins with the layers that import no other layer, and ends with the package and its pytest fixture.
 LAYERS = (
     "_errors",
     "_ptx",

@@ -147,7 +147,7 @@ def test_several_kernels():
 
 
 def test_several_kernels_compiled():
-    # The import takes 2 s, so only the test that needs it runs the import.
+    # The import of torch._dynamo takes 2 s, so only tests that need the module import it.
     from torch._dynamo.testing import CompileCounterWithBackend
 
     counter = CompileCounterWithBackend("aot_eager")
@@ -203,7 +203,7 @@ def no_compiled_functions():
 def test_compiled(backend, dynamic):
     """The number of recompilations equals the number for torch's own operators: one for a new size, and one for any
     size."""
-    # The import takes 2 s, so only the test that needs it runs the import.
+    # The import of torch._dynamo takes 2 s, so only tests that need the module import it.
     from torch._dynamo.testing import CompileCounterWithBackend
 
     counters = [CompileCounterWithBackend(backend), CompileCounterWithBackend(backend)]

@@ -66,7 +66,7 @@ def shown_as(**attributes):
     return type("View", (StridedMemoryView, core_view), {})
 
 
-# Each row contains a shape, cuda.core's strides, the resulting strides, and the number of spanned elements.
+# Each row contains a shape, the strides of cuda.core, the resulting strides, and the number of spanned elements.
 LAYOUTS = [
     ((64, 128), None, (128, 1), 64 * 128), ((16, 8), (512, 2), (512, 2), 15 * 512 + 7 * 2 + 1),
     ((0, 8), (8, 1), (8, 1), 0), ((), (), (), 1), ((3, 4), (0, 1), (0, 1), 4),

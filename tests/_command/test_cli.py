@@ -188,7 +188,7 @@ def test_version(capsys):
 def test_every_argument_has_help(capsys, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "300")
     status, out, _ = run(capsys, command, "--help")
-    # The help of an option is on the same line, or on the next line.
+    # The help text of an option is on the line of the option, or on the next line.
     rows = re.findall(r"\n  (\S.*(?:\n   .*)*)", out)
     assert status == 0 and len(rows) >= 2
     assert all(re.fullmatch(r"\S.*?\s{2,}\w[^\n]+", row) for row in rows)
@@ -214,7 +214,7 @@ PICTURES = {
 @pytest.mark.parametrize("picture", PICTURES)
 def test_plot_writes_a_picture(capsys, tmp_path, monkeypatch, picture):
     matplotlib = pytest.importorskip("matplotlib")
-    # With this setting, matplotlib writes text as text, not as numbered shapes.
+    # With the setting svg.fonttype, matplotlib writes characters into the SVG file, not shapes of glyphs.
     monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
     path = tmp_path / "picture.svg"
     options = ["--shape", "128x1024", "--dtype", "bfloat16", "--box", "8x64", "--swizzle", "128B"]

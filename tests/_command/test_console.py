@@ -20,7 +20,7 @@ PLAIN = (
 def terminal(monkeypatch):
     pytest.importorskip("rich")
 
-    # Each test calls this function, because pytest's capture replaces the stream for each phase.
+    # Each test calls is_wide() itself, because the capture of pytest replaces sys.stdout for each phase of a test.
     def is_wide(columns):
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
         monkeypatch.setenv("COLUMNS", str(columns))

@@ -60,7 +60,7 @@ def test_the_least_recently_used_entry_goes_first(tmp_path):
     for age, key in enumerate(KEYS[:3]):
         disk.put(key, KERNEL)
         os.utime(tmp_path / f"{key}.kernel", (time.time() - 100 + age,) * 2)
-    # This read makes the oldest entry the most recently used entry.
+    # A read of the oldest entry makes it the most recently used entry.
     assert disk.get(KEYS[0]) == KERNEL
     disk.put(KEYS[3], KERNEL)
     assert [disk.get(key) is not None for key in KEYS[:4]] == [True, False, True, True]

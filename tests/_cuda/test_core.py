@@ -11,7 +11,7 @@ from cuda_tma._cuda import core as _core
 
 CoreDescriptor = pytest.importorskip("cuda.core").TensorMapDescriptor
 OPTIONS = cuda_tma.TensorMapOptions((16, 32), swizzle="128B")
-# A TensorMapDescriptor of cuda.core 1.2 contains the ordinal of its device at this offset. The ordinal -1 means that no
+# A TensorMapDescriptor of cuda.core 1.2 contains the ordinal of its device at offset 256. The ordinal -1 means that no
 # context was current.
 DEVICE_OFFSET = 256
 

@@ -30,7 +30,7 @@ COLUMN = MapType(mode="im2col", tile_dim=(64, 32), data_type=T.FLOAT32, swizzle=
 BYTES = (T.UINT8, T.PACKED_16U4_ALIGN8B, T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B)
 WORDS = T.UINT32, T.INT32
 LONGS = T.UINT64, T.INT64
-# The table contains the data types of a kernel that accepts a tensor of each dtype directly.
+# For each dtype of a tensor, the table contains the data types of typed maps that accept the tensor without a view.
 DTYPES = {
     "float32": (T.FLOAT32, T.FLOAT32_FTZ, T.TFLOAT32, T.TFLOAT32_FTZ, *WORDS), "int32": WORDS,
     "bfloat16": (T.BFLOAT16, T.UINT16), "float16": (T.FLOAT16, T.UINT16), "uint16": (T.BFLOAT16, T.UINT16),

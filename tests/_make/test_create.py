@@ -59,7 +59,7 @@ def test_every_option_reaches_its_field(door, device_tensor):
     assert [*keywords] == FIELDS
     wanted = cuda_tma.create_tensor_map(tensor, TensorMapOptions(**keywords)).params
     assert wanted.box_dim == (16, 5, 7, 1) and wanted.allocation_class == 2
-    # The second call with the same options reads them from the cache.
+    # The second call reads the compiled options from the cache.
     for _ in range(2):
         assert door(tensor, **keywords).params == wanted
     assert door(tensor, TensorMapOptions(**keywords)).params == wanted

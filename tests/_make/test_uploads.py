@@ -87,7 +87,7 @@ def test_a_capture_gets_memory_of_its_own(driver, maps, memory):
     """Memory of the graph would limit the graph to one launch. The memory of the upload is valid until the Buffer is
     freed."""
     driver.capturing = (STREAM,)
-    # A context other than the stream's is current when the caller creates the buffer.
+    # The current context is not the context of the stream.
     driver.context = 0xD00D
     buffer = maps.upload(ForeignStream())
     address = int(buffer.handle)

@@ -98,7 +98,7 @@ def test_default_streams_are_of_the_context_that_is_current_then(
     with pytest.raises(TensorMapError, match="in context 0xbeef"):
         prepared(stream)
     cuda_tma.launch(stream, CONFIG, kernel, 1)
-    # The same kernel handle is valid in any context.
+    # The handle of a kernel is valid in any context.
     assert driver.launches[-1].function == 0x1000
 
 

@@ -31,7 +31,8 @@ def test_the_tiles_cover_the_tensor_once():
     for tile in product(*map(range, division.counts)):
         loaded = emulate.load(UNEVEN, memory, division.coordinates(tile))
         seen += loaded.smem.view(np.uint16).tolist()
-    assert sorted(seen)[-60 * 128 :] == [*range(60 * 128)] and len(seen) == 64 * 128  # The other elements are fill.
+    # The other elements of the tiles are fill.
+    assert sorted(seen)[-60 * 128 :] == [*range(60 * 128)] and len(seen) == 64 * 128
 
 
 def test_the_picture_names_the_loaded_tile():

@@ -134,8 +134,8 @@ def test_a_transfer_of_4_gib_or_more_wraps_in_its_word(bits, elements):
 
 def test_bits_that_the_table_lacks_are_kept_by_word():
     raw = bytearray(encode(LEGAL))
-    raw[8] |= 0x02  # CuTe DSL sets this bit, whose meaning is unknown.
-    raw[64:68] = bytes(4)  # CuTe DSL writes the transfer size into this word.
+    raw[8] |= 0x02  # CuTe DSL sets a bit whose meaning is unknown.
+    raw[64:68] = bytes(4)  # CuTe DSL writes the transfer size into word 16.
     size = 32 * 16 * 2 * 4
     assert decode(raw) == replace(LEGAL, unexplained=((2, 1 << 1), (16, size)))
     assert encode(decode(raw)) == raw

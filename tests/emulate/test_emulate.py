@@ -309,7 +309,7 @@ def test_an_index_of_an_interleaved_column_names_the_pixel():
     """The dimensions are (W, H, slice of channels, N), and each value is the index of a pixel."""
     params = im2col(global_dim=(8, 4, 3, 2), interleave=1)
     places = [emulate.tensor_index(params, (pixel,), (5, 2, 1, 0), (1, 0)) for pixel in (0, 1, 2, 9, 10)]
-    # The coordinate H starts again at -1.
+    # After the last row of an image, the coordinate H starts again at -1 in the next image.
     assert places == [(6, 2, 1, 0), (7, 2, 1, 0), (0, -1, 1, 1), (7, -1, 1, 1), (0, 0, 1, 1)]
 
 

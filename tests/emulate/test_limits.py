@@ -159,7 +159,7 @@ GIANT = changed(
     box_dim=(256,) * 5,
     element_strides=(1,) * 5,
 )
-# The driver accepts this map, because it counts floor(7 / 8) elements of dimension 4.
+# The driver accepts the map DENSE, because it computes floor(7 / 8) = 0 elements in dimension 4.
 DENSE = changed(GIANT, box_dim=(256, 256, 256, 256, 7), element_strides=(1, 1, 1, 1, 8))
 
 

@@ -117,7 +117,7 @@ def test_a_row_is_cut_at_16_bytes_not_at_the_tensor():
     narrow = dataclasses.replace(MATRIX, global_dim=(10, 6), box_dim=(16, 2))
     memory = np.zeros(6 * 48, np.uint8)
     assert emulate.store(narrow, memory, np.arange(1, 65, dtype=np.uint8), (0, 1)) == 2 * 32
-    # The tensor has 20 bytes.
+    # The store writes 32 bytes of a row, although a row of the tensor has only 20 bytes.
     assert memory[48:96].tolist() == [*range(1, 33), *[0] * 16]
     assert emulate.store(narrow, memory, np.full(64, 99, np.uint8), (8, 5)) == 16
     assert memory[5 * 48 :].tolist() == [0] * 16 + [99] * 16 + [0] * 16

@@ -98,7 +98,7 @@ def test_the_readme_has_the_shares(capsys):
     assert total.startswith(f"{len(ROWS)} mutants: ") and len(of_mutators) == 2 * len({row["mutator"] for row in ROWS})
 
 
-# The list contains one mutant of each mutator, from the fastest kernels.
+# QUICK contains the fastest kernels, and CHOSEN contains one of their mutants for each mutator.
 QUICK = ("examples/tiled_load", "examples/transpose", "tests/gpu/pipeline", "examples/kv_tiles")
 CHOSEN = {row["mutator"]: row for row in ROWS if row["outcome"] == FOUND and row["subject"] in QUICK}
 

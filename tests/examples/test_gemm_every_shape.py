@@ -102,9 +102,9 @@ def test_a_transposed_product_takes_a_transposed_variant(problem, variant):
         ((3072, 3072, 3072), Variant(128, 192, down=2)),
         # The 920 tiles make 6.97 rounds, and 800 tiles would make 6.06 rounds.
         ((5120, 5120, 5120), Variant(128, 224, down=2)),
-        # This case has 64 tiles, and K is divided between two CTAs.
+        # The product has only 64 tiles, so two CTAs divide K.
         ((128, 4096, 4096), Variant(128, 64, splits=2)),
-        # This case has 96 tiles, and K is not divided.
+        # The product has 96 tiles, so one CTA computes all of K.
         ((16, 6144, 4096), Variant(64, 16, is_turned=True)),
         # For this shape, the kernel reads the larger operand once.
         ((256, 8192, 8192), Variant(128, 128, across=2, is_turned=True)),

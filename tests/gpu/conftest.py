@@ -14,9 +14,9 @@ from cuda.bindings import driver
 from . import modules, results
 
 _published: list[str] = []
-# The list contains the launches of these tests that the simulator also ran.
+# The list contains the launches on the GPU that the simulator also ran.
 _watched: list[results.Launch] = []
-# The list contains the collected tests of this folder.
+# The list contains the tests that pytest collected in the folder tests/gpu.
 _collected: list[pytest.Item] = []
 _deselected: list[pytest.Item] = []
 

@@ -62,7 +62,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, const _
     const Place& p = places.of[cluster_cta_rank()];
     __shared__ Barrier full;
 """
-# In each kernel, one thread executes {statement}, which calls the tested function of the header.
+# One thread of each kernel executes {statement}, which calls the tested function of the header.
 LOAD = """
     unsigned char* window = filled_window(nullptr, count);
     unsigned char* tile = window + p.slot;

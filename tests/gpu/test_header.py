@@ -84,7 +84,7 @@ def test_loads(machine, mode, rank, prefetched):
         where = place(coordinates, offsets, tx_bytes=expected.tx_bytes)
         (window,) = machine.load(statement, [where], expected.smem.size, params)
         assert_tile_equal(params, window, expected, coordinates, offsets)
-        # The copy wrote no other byte.
+        # The copy wrote no byte outside the tile.
         assert np.array_equal(window, expected.smem)
 
     check()

@@ -46,7 +46,7 @@ def signed(word, bits=32):
     return word - (word >> (bits - 1) << bits)
 
 
-# The table contains the effect of each operation with one value on a word, as unsigned integers of this size.
+# Each function returns the word after an operation with a value, where both are unsigned integers of `bits` bits.
 COMBINE = {
     "add": lambda old, new, bits: (old + new) % (1 << bits),
     "inc": lambda old, new, bits: 0 if old >= new else old + 1,

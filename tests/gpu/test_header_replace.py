@@ -19,8 +19,8 @@ machine = machine_fixture(
 )
 
 
-# The first warp runs these statements. `mine` is a map in shared memory, and `slot` is the place of its copy in global
-# memory.
+# The first warp of the kernel runs the statements. `mine` is a map in shared memory, and `slot` is the place of its
+# copy in global memory.
 CHANGE = """
     __shared__ TensorMap mine;
     if (threadIdx.x == 0) {{

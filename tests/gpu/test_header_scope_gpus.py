@@ -33,7 +33,7 @@ def test_a_flag_between_gpus(machine, stream):
         be_told = there.kernel("plain", ONE_THREAD + BE_TOLD.format(scope="sys", turn=0))
     finally:
         machine.device.set_current()
-    # Peer access covers memory of cuMemAlloc. Memory of a pool would need separate access to the pool.
+    # Peer access covers memory of cuMemAlloc. Memory of a pool would need access rights of the pool.
     driver.cuCtxEnablePeerAccess(driver.cuDevicePrimaryCtxRetain(1)[1], 0)
     tile = np.random.default_rng(10).integers(0, 256, 4096, np.uint8)
     machine.put("bytes", tile)

@@ -237,8 +237,7 @@ def test_a_stream_of_a_green_context(kernel, device):
     torch.cuda.synchronize()
     of_green = core.Stream.from_handle(int(handle))
     assert_launched(kernel("put_map"), of_green, descriptor, out)
-    # In the opposite direction, the test creates the descriptor in the green context, and launches it in the primary
-    # context.
+    # The test also creates a descriptor in the green context, and launches a kernel with it in the primary context.
     check(driver.cuCtxPushCurrent(check(driver.cuCtxFromGreenCtx(green))))
     try:
         made_in_green = cuda_tma.create_tensor_map(x, box_dim=(32, 32))

@@ -47,7 +47,7 @@ def operands(form, rows):
     a, b = (
         matrix(t, count, elements, 2 if form.held == "unsigned" else 4) for t, count in ((form.a, 64), (form.b, rows))
     )
-    # All values have one sign, so that the order of the sum has no effect.
+    # All values have the same sign, so that the order of additions has no effect with saturation.
     if form.satfinite:
         a, b = a.clamp(min=0), b.clamp(min=0)
     return a, b, {"float": 3.0, "int": 2**31 - 1 - 10**5, "unsigned": 0x42004200}[form.held]

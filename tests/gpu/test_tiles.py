@@ -24,7 +24,7 @@ RANKS = (1, 2, 3, 4, 5)
 # In the recordings, the fill of each type repeats 0x7FF7.
 NAN_FILL = {2: 0x7FF7, 4: 0x7FF77FF7, 8: 0x7FF77FF77FF77FF7}
 
-# Each row contains the dtype's name, the argument data_type or None, and the resulting type.
+# Each row contains the name of the dtype, the argument data_type or None, and the resulting data type.
 
 INFERRED = {
     "uint8": "UINT8", "int8": "UINT8", "bool": "UINT8", "uint16": "UINT16", "int16": "UINT16", "uint32": "UINT32",

@@ -145,7 +145,7 @@ def test_a_device_other_than_the_current_one():
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_compiled(backend, dynamic):
     """The number of recompilations equals the number for torch's own operators."""
-    # The import takes 2 s, so only the test that needs it runs the import.
+    # The import of torch._dynamo takes 2 s, so only tests that need the module import it.
     from torch._dynamo.testing import CompileCounterWithBackend
 
     if backend == "inductor":

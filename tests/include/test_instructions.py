@@ -16,8 +16,8 @@ LOAD = "cp.async.bulk.tensor.{rank}d.shared::cluster.global.%s.mbarrier::complet
 STORE = "cp.async.bulk.tensor.{rank}d.global.shared::cta.%s.bulk_group{hint}"
 PREFETCH = "cp.async.bulk.prefetch.tensor.{rank}d.L2.global.%s{hint}"
 REDUCE = "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.%s.%s.bulk_group{hint}"
-# {at} stands for {a, b, c} and {offsets} stands for {r}, with one entry for each dimension. {policy} is the last
-# operand, or empty.
+# The placeholder {at} is replaced by {a, b, c}, and {offsets} by {r}, with one entry for each dimension. The
+# placeholder {policy} is replaced by the last operand, or by nothing.
 TILED = {
     "load(tile, *map, *full, Coordinates{at}{policy});": (
         LOAD % ("tile", "") + " [shared(tile)], [map, {at}], [shared(full)]{policy}"

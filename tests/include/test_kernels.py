@@ -36,8 +36,8 @@ def launched(gpu, config, kernel, *arguments, seed=0):
 
 # ---- epilogue.cuh ----
 
-# A warpgroup stores accumulators whose values encode their places. One tile is above the other, or next to it with
-# Turn::transposed. The second tile crosses the edge of the tensor in its rows and its last columns.
+# A warpgroup stores accumulators whose values encode their places. The first tile is above the second tile, or to its
+# left with Turn::transposed. The second tile crosses the edge of the tensor in its rows and its last columns.
 LEAVE = """
 extern "C" __global__ void leave(const __grid_constant__ TiledMap<Part> map, float* expected, int first) {
     constexpr int GROUPS = 64 / (TURN == Turn::none ? Part::extent(0) : Part::extent(1));
@@ -136,7 +136,7 @@ product(const __grid_constant__ TiledMap<A> a_map, const __grid_constant__ Tiled
 """
 
 
-# The first loads of this kernel begin before the CTAs synchronize.
+# The first loads of the kernel BEGUN start before the CTAs of a cluster synchronize.
 BEGUN = PRODUCT
 for before, after in {
     "    if (threadIdx.x == 0) shared.ring.init(1);\n": """    if (is_producer<1>()) {
@@ -230,7 +230,7 @@ def test_each_task_is_drawn_once(gpu, count, ctas):
     """One cluster takes each task, all CTAs of the cluster receive the task, and the next launch works again. Waits
     without ``.acquire.cluster`` would cause advice of the sanitizer.
     """
-    # There are two clusters, and each cluster receives a last task that ends it.
+    # The grid has two clusters, and a last task ends the loop of each cluster.
     given = np.zeros((count + 2, 4), np.int32)
     given[:, 0], given[count:, 1] = np.arange(count + 2), 1
     drawn, kernel = np.zeros(1, np.int32), gpu.compile(USING + TASKS, "tasks")

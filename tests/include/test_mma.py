@@ -19,7 +19,7 @@ PARAMETERS = {
     "real": "float*",
     "whole": "int*",
 }
-# The table contains the types of accumulators, A and B, and the types in the instruction.
+# The table maps the types of the accumulators, A and B to the qualifiers of the instruction.
 FORMS = {
     **{("float", t, t): f"k16.row.col.f32.{t}.{t}.f32" for t in ("bf16", "f16")},
     ("float", "tf32", "tf32"): "k8.row.col.f32.tf32.tf32.f32",

@@ -159,7 +159,8 @@ CLUSTER_LAUNCH = {
     ),
 }
 
-# The table contains for each header its functions, the target of their PTX, and whether one target has all functions.
+# For each header, the table contains the functions, the target of their PTX, and a predicate for targets that support
+# the header.
 HEADERS = {
     "scope.cuh": (SCOPE, "compute_90", lambda target: True),
     "store_async.cuh": (STORE_ASYNC, "compute_90", lambda target: True),

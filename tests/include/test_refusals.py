@@ -10,8 +10,8 @@ import pytest
 from tests.include._header import FOLDER, compile_source, cubin, instructions, nvcc, ptx
 
 LOAD = "load(tile, {}, full, Coordinates{{0, x}});"
-# The header accepts the arguments in this table, because the types contain less information about the map, the tile or
-# the numbers.
+# The header accepts the arguments in this table, because their types contain less information about the map, the tile
+# or the numbers.
 RIGHT = {
     "a parameter": LOAD.format("map"),
     "one of two parameters": LOAD.format("(x ? map : other)"),

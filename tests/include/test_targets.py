@@ -20,7 +20,7 @@ TARGETS = [f"sm_{n}{suffix}" for n in ARCHITECTURES if n >= 90 for suffix in (""
 WHOLE = [target for target in ("sm_100a", "sm_100f", "sm_103a", "sm_110a") if target in TARGETS]
 
 _LOAD = "cp.async.bulk.tensor.{rank}d.shared::{space}.global.{mode}.mbarrier::complete_tx::bytes{more}"
-# The table contains for each feature an instruction of PTX, and the header's function that needs the feature.
+# For each feature, the table contains an instruction of PTX, and a function of the header that needs the feature.
 FEATURES = {
     "wgmma": ("wgmma.fence.sync.aligned;", "require_wgmma<int>();"),
     "setmaxnreg": ("setmaxnreg.inc.sync.aligned.u32 64;", "register_alloc<64>();"),

@@ -28,7 +28,7 @@ def test_nothing_is_left_out():
     found = set().union(*(defined_in(path.name) for path in FOLDER.glob("wgmma*.cuh"))) | defined_in("input.cuh")
     assert len(found) == 17
     inside = {"multiply", "wgmma_of", "input_bytes", "input_of", "product_of", "require_product", "exponent_bits"}
-    # The tests call these functions only through other functions.
+    # The tests call the functions in `inside` only through other functions.
     assert found - used == inside
 
 

@@ -18,7 +18,7 @@ sys.path.append(str(Path(__file__).parents[2] / "tools"))
 import write_wgmma
 
 FP8, INT8 = ("e4m3", "e5m2"), ("s8", "u8")
-# The table contains for each form the types of the accumulators, A and B, the function, and the types and other
+# For each form, the table contains the types of the accumulators, A and B, the function, and the types and other
 # operands of the instruction.
 FORMS = {
     **{("float", t, t, "wgmma"): (f"k16.f32.{t}.{t}", "1, 1, 0, 0", "1, 1, 0") for t in ("bf16", "f16")},

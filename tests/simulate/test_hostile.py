@@ -98,7 +98,7 @@ DEFECTS = {
 
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_is_a_finding(launch, name, monkeypatch):
-    # The reduced limit is a sixteenth of the limit, and the code path is the same.
+    # The test uses a sixteenth of the limit on bytes of registers, with the same code path.
     monkeypatch.setattr(_code, "REGISTER_BYTES", 1 << 26)
     config, arguments, kind, text = DEFECTS[name]
     (finding,) = launch(name, config, *arguments).errors

@@ -102,7 +102,7 @@ def test_alignment(mode, alignment):
     ("params", "extents", "tx", "smem"),
     [
         (matrix((64, 64), swizzle=3), (64, 64), 8192, 8192),
-        # The tile has data in 16 of every 128 bytes.
+        # With the 128-byte swizzle, a row of 16 bytes occupies 128 bytes.
         (matrix((8, 64), swizzle=3), (8, 64), 1024, 8192),
         (matrix((8, 64), swizzle=1), (8, 64), 1024, 2048),
         (matrix((8, 7), element_strides=(8, 2)), (8, 4), 64, 64),
@@ -313,12 +313,12 @@ def test_bank_conflicts(params, row, column, ldmatrix):
 
 
 def test_the_worst_read_names_its_words():
-    # The rows of these tiles have 128 bytes.
+    # Each row of the tile has 128 bytes.
     rows = matrix((32, 40), T.FLOAT32)
     assert shared.worst_read(rows, "row").tolist() == list(range(32))
     assert shared.worst_read(rows, "column").tolist() == list(range(0, 32 * 32, 32))
     assert shared.worst_read(rows, "ldmatrix").tolist() == [32 * row + word for row in range(8) for word in range(4)]
-    # The rows of these tiles have 32 bytes.
+    # Each slice of the interleaved tile has 32 bytes.
     slices = [8 * number + 4 * (number > 3) + word for number in range(8) for word in range(4)]
     assert shared.worst_read(INTERLEAVED, "ldmatrix").tolist() == slices
 

@@ -17,7 +17,7 @@ from tests.support.fake_driver import FakeDriver
 from tests.support.launching import HANDLES, ForeignStream
 
 CONFIG = {"grid": 1, "block": 32}
-Outcome = tuple[type[Exception], str] | None  # The outcome is None if the door accepted the launch.
+Outcome = tuple[type[Exception], str] | None  # An outcome is None if the door accepted the launch.
 HEADER = """struct __half { unsigned short bits; };  // named as in the toolkit
 struct Pair { int a; double b; };
 struct Complex { float re, im; };

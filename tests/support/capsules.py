@@ -38,7 +38,7 @@ class Exporter:
         self.name = b"dltensor_versioned" if versioned else b"dltensor"
         self.values = (ctypes.c_int64 * len(shape))(*shape), strides and (ctypes.c_int64 * len(shape))(*strides)
         kind = Versioned if versioned else Unversioned
-        self.memory = bytearray(ctypes.sizeof(kind))  # The deleter of a managed tensor frees this memory.
+        self.memory = bytearray(ctypes.sizeof(kind))  # A deleter would free the memory of the managed tensor.
         self.managed = kind.from_buffer(self.memory)
         if versioned:
             self.managed.major = 1

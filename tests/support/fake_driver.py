@@ -108,7 +108,7 @@ class FakeDriver(FakeGraphs):
     compute_capability: tuple = (9, 0)
     # The dictionary maps a context to its device.
     devices: dict = field(default_factory=dict)
-    # The dictionary maps an entry point to the CUresult that it returns without an effect.
+    # The dictionary maps an entry point to the CUresult that the entry point returns without an effect.
     errors: dict = field(default_factory=dict)
     # The list contains the last called entry points with their arguments, in order.
     calls: deque = field(default_factory=lambda: deque(maxlen=100))
@@ -118,7 +118,7 @@ class FakeDriver(FakeGraphs):
     # The dictionary maps a device to its active primary context.
     primary: dict = field(default_factory=lambda: {0: 0xC0DE})
     green: tuple = ()
-    # The dictionary maps a context to its id, if the id is not its handle.
+    # The dictionary maps a context to its id, if the id differs from the handle.
     context_ids: dict = field(default_factory=dict)
     stack: list = field(default_factory=list)
     pinned: tuple = ()  # The tuple contains address ranges that cuPointerGetAttribute reports as host memory.
@@ -140,9 +140,9 @@ class FakeDriver(FakeGraphs):
     capture_mode: int = 0
     # The field contains the allocation class that the encoders write.
     encodes_class: int = 1
-    # The field contains the CUresult of cuTensorMapReplaceAddress after it has written half of an address.
+    # If the field is not 0, cuTensorMapReplaceAddress writes half of the address and returns this CUresult.
     half_replaced: int = 0
-    # The field contains the lowest address of which cuTensorMapReplaceAddress writes only one half.
+    # The field contains the lowest address of which cuTensorMapReplaceAddress writes only half.
     half_replaced_from: int = 0
     # The field contains the number of references to each primary context.
     retained: int = 0

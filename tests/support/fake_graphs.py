@@ -85,9 +85,10 @@ class FakeGraphs:
     captures: dict = field(default_factory=dict)
     # The dictionary maps a handle to its Node.
     nodes: dict = field(default_factory=dict)
-    # The value is "pointers", or "address" or "size" for the first entry of one block, or empty.
+    # The field selects the parameters that the driver returns: "pointers", or the "address" or "size" of one block, or
+    # none.
     shows: str = "pointers"
-    # The dictionary maps a handle to the function and the pointer of the call at the end of the object.
+    # The dictionary maps a user object to the function that the driver calls at its end, and to the argument.
     user_objects: dict = field(default_factory=dict)
     # The list contains pairs of a graph and a user object.
     kept: list = field(default_factory=list)

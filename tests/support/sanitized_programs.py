@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tests.support.forked import run_forked
 
 TESTS = Path(__file__).parents[1]
-# Each script of these tests begins with the imports in this line.
+# Each script of the tests begins with these imports.
 BEGINNING = "import os, signal, sys, threading, time; from fake_runtime import *\n"
 
 

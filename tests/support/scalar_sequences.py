@@ -321,7 +321,7 @@ def _of_program(program: Program, given: np.ndarray, stored: np.ndarray) -> Iter
         held |= {register: stored[each.slots[letter]] for letter, register in each.writes.items()}
         try:
             expected = computed(each.step, sources)
-        # If the table has an error, the test still compares the other forms.
+        # After an error in the model of one instruction, the test still compares the other instructions.
         except Exception as error:
             yield Mismatch(each.step.text, (), 0, 0, False, repr(error))
             continue

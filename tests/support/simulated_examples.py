@@ -13,7 +13,7 @@ from benchmarks.kernels import example
 from cuda_tma import simulate
 from tests.support.hosted_examples import FACTORIES
 
-# The table contains small sizes for the simulator. In each size, a tile crosses an edge.
+# The table contains small sizes for the simulator. For each size, a tile crosses an edge of the tensor.
 SIZES = {
     "copy_2d": ((70, 600),),
     "transpose": ((72, 140),),

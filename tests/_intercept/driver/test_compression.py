@@ -7,7 +7,7 @@ import pytest
 from cuda_tma._intercept.driver import compression
 from cuda_tma._intercept.driver.compression import lz4_block, zstd_frame
 
-# The Zstandard frame has one uncompressed block.
+# The zstd frame has one uncompressed block.
 HELLO = bytes.fromhex("28b52ffd2005290000") + b"hello"
 
 

@@ -50,12 +50,12 @@ def loaded(opcode, registers):
 def test_transposed_bytes(times):
     found = loaded(f"ldmatrix.sync.aligned.m16n16.x{times}.trans.shared.b8", 2 * times)
     lanes = np.arange(32)
-    # CUTLASS describes this layout as SrcLayout.
+    # The layout equals SrcLayout in the copy traits of CUTLASS.
     row_of_lane = lanes % 2 + lanes // 2 % 2 * 8 + lanes // 4 % 4 * 2 + lanes // 16 * 16
     image = np.zeros((32, 16), np.uint8)
     image[row_of_lane] = BYTES
     register, thread, byte = np.indices(found.shape)
-    # CUTLASS describes this layout as DstLayout.
+    # The layout equals DstLayout in the copy traits of CUTLASS.
     bit = thread % 4 * 256 + thread // 4 * 8 + byte % 2 * 128 + byte // 2 * 64 + register * 1024
     assert np.array_equal(found, image.ravel()[bit // 8])
 
@@ -76,7 +76,7 @@ def test_stored_bytes(times):
     given = BYTES.view(np.uint32).reshape(4, 32)
     GPU.launch(simulate.Config(1, 32), kernel, given.copy(), rows).raise_for_errors()
     register, thread, byte = np.indices((times, 32, 4))
-    # CUTLASS describes this layout as SrcLayout.
+    # The layout equals SrcLayout in the copy traits of CUTLASS.
     bit = thread % 4 * 256 + thread // 4 * 8 + byte % 2 * 128 + byte // 2 * 64 + register * 1024
     expected = np.zeros(512, np.uint8)
     expected[bit // 8] = given[:times].copy().view(np.uint8).reshape(times, 32, 4)

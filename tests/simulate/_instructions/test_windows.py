@@ -61,7 +61,7 @@ OF_ONE_CTA = {
     "mov.u32 %0, 0;",
     "ldmatrix": "{ .reg .b32 r; ldmatrix.sync.aligned.m8n8.x1.shared.b16 r, [%1]; mov.u32 %0, 0; }",
 }
-# The table contains instructions that access another CTA's memory, and the resulting `data[0] + value` in CTA 0.
+# The table contains instructions that access memory of another CTA, and the resulting `data[0] + value` in CTA 0.
 OF_THE_CLUSTER = {
     "ld": ("ld.shared::cluster.u32 %0, [%1];", 100),
     "ld.generic": ("{ .reg .b64 g; cvt.u64.u32 g, %1; cvta.shared::cluster.u64 g, g; ld.u32 %0, [g]; }", 100),

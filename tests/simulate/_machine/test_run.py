@@ -10,7 +10,7 @@ from cuda_tma import simulate
 from cuda_tma.__main__ import main
 from cuda_tma.simulate import Suppression
 
-# ThunderKittens contains this code: each lane of a warp initializes the mbarrier. An H200 continues after a second init
+# As in ThunderKittens, each lane of a warp initializes the mbarrier. An H200 continues after a second mbarrier.init
 # (recorded).
 SOURCE = r"""
 #include <cuda_tma/tma.cuh>

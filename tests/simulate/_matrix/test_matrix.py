@@ -292,7 +292,7 @@ def test_matrices_between_rows_and_registers(count, transposed):
     assert move == matrix_move_of(
         instruction(f"stmatrix.sync.aligned.m8n8.x{count}{trans}.shared::cta.b16 [a], {{{registers}}}")
     )
-    # The files cute/arch of CUTLASS use this spelling of ldmatrix.
+    # The header files in cute/arch of CUTLASS write the qualifiers of ldmatrix in this order.
     cutlass = f"ldmatrix.sync.aligned.x{count}{trans}.m8n8.shared.b16 {{{registers}}}, [a]"
     assert move == matrix_move_of(instruction(cutlass))
     elements = np.arange(3 * count * 64, dtype=np.uint16).reshape(3, 8 * count, 8)

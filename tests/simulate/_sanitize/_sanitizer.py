@@ -41,7 +41,8 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap source, cons
     out[t] = sum;
 }
 """
-# Each row contains the kind of a bug, the line of the finding, the line of the other access, and a part of the message.
+# Each row contains the kind of a bug, the line of the finding, the line of the conflicting access, and a part of the
+# message.
 BUGS = [
     (1, "race", "READ", "LOAD", "still be writing"),
     (2, "race", "LOAD", "READ", "still be reading"),

@@ -10,7 +10,7 @@ from cuda_tma import simulate
 from tests.support.corpus_kernels import CorpusKernel, kernels, run
 
 SCHEDULES = 4
-# The table contains the wrong kernels without the expected error, and the reasons.
+# The table contains the wrong kernels without the expected error, and a reason for each kernel.
 MISSED: dict[str, str] = {
     "first/private_histogram_two_bins_short": "its values, drawn from 0 to 7, all fall into the first of its bins",
     "first/wgmma_without_barrier_after_the_fill": "advice: an H200 synchronizes a warpgroup at wgmma",

@@ -278,7 +278,7 @@ extern "C" __global__ void product_wait(const __grid_constant__ TensorMap source
     multiply(out, true, RIGHT);  // HERE
 }
 """
-# Each row contains the CTAs and threads of a kernel, and the finding of the kernel without one statement.
+# For each kernel, the table contains the number of CTAs and threads, and the finding if a statement is missing.
 KERNELS = {
     "warp": (1, 32, "race", "error"),
     "named": (1, 64, "race", "error"),

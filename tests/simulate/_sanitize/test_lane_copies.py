@@ -24,7 +24,7 @@ extern "C" __global__ void kernel(const int* in, int* out) {
     __shared__ alignas(16) int tile[2][256];
     int t = threadIdx.x;
 """
-# The table contains bodies for 64 threads and 512 numbers, and the lines of each body that are in an error.
+# The table contains bodies of kernels for 64 threads and 512 numbers, and the lines that the errors report.
 BODIES = {
     "right: two stages": (
         """

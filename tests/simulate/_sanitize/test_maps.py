@@ -158,7 +158,7 @@ def test_a_right_kernel_has_no_finding(name):
         ("in_a_block", NO_ACQUIRE, "acquire"),
         ("in_a_block", EARLY_ACQUIRE, "acquire"),
         ("in_a_block", NO_FENCES, "acquire"),
-        # Without the release, the flag does not order the accesses.
+        # Without a release, the flag does not order the accesses of the two blocks.
         ("between_blocks", NO_RELEASE, "acquire"),
         ("between_blocks", LATE_RELEASE, "acquire"),
         ("between_blocks", NO_ACQUIRE, "acquire"),

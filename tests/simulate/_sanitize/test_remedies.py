@@ -54,8 +54,7 @@ POOL = sorted([*REAL_BUGS, *(f"V{number}" for number in range(1, 11)), *(KERNELS
 SEED = 2026
 
 FENCE = "\n    fence_proxy_async();"
-# Each row contains a part of the remedy, and the remedy's statements, which follow, precede or replace other
-# statements.
+# Each row contains a part of the remedy's text, a part of the source, and the replacement that applies the remedy.
 FIXES = {
     "V7": [("put __syncthreads()", "fence_barrier_init(); }", "fence_barrier_init(); }\n    __syncthreads();")],
     "deepep_642_polled_then_loaded": [

@@ -233,7 +233,7 @@ def test_a_release_is_transitive():
     assert launched("passed_on", grid=3, strict=True, schedules=4).findings == ()
 
 
-# The CTAs run in waves, or all at the same time.
+# With 1 multiprocessor, the CTAs run in waves. With 8 multiprocessors, all CTAs run at the same time.
 @pytest.mark.parametrize("multiprocessors", [1, 8])
 @pytest.mark.parametrize("name", ["last_by_fences", "last_by_acq_rel"])
 def test_the_last_block_follows_all_others(name, multiprocessors):

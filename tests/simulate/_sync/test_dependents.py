@@ -40,7 +40,7 @@ extern "C" __global__ void reads(const int* a, int* b) {
 }
 extern "C" __global__ void writes(int* a) { a[at()] = 1; }
 """
-# The grid has more than one wave of the smallest device.
+# The smallest device in these tests runs the grid in more than one wave.
 CTAS, THREADS = 40, 64
 EARLY = Config(CTAS, THREADS, programmatic_stream_serialization=True)
 PLAIN = Config(CTAS, THREADS)

@@ -115,7 +115,7 @@ def test_a_strict_device_reports_them_as_errors():
 @pytest.mark.parametrize("name", TWINS)
 def test_lanes_that_end_or_arrive_are_right(name):
     kinds = {finding.kind for finding in reported(TWINS[name]).findings}
-    # Two blocks of code write the same words, with only a warp's barrier between them.
+    # The two CTAs of the launch write the same words of `out`, so the report may contain a race.
     assert kinds <= {"race"}
 
 

@@ -62,7 +62,7 @@ def test_columns_that_are_never_freed_are_a_deadlock():
     assert "tcgen05.alloc asks for 32 columns, and 512 of 512 are allocated" in finding.message
 
 
-# Each entry contains the wrong body, a part of the message, and the corrected body.
+# Each entry contains the wrong body of a kernel, a part of the message, and the corrected body.
 WRONG = {
     "leak": (
         "if (warp == 0) ALLOC(base, 32); // HERE\n",

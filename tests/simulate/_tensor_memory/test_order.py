@@ -49,7 +49,7 @@ SUMS = f"{ONE} {{ PRODUCT(false); COMMIT(bar); }}\n"
 READ = "LD(x, d + quarter()); WAIT_LD();"
 FILL = "for (u32 c = 32; c < 40; ++c) ST(d + quarter() + c, 0x3f803f80);"
 AGAIN = f"{ONE} {{ WAIT(bar + 1, 0);\nPRODUCT(false); // HERE\nCOMMIT(bar + 2); }} WAIT(bar + 2, 0);"
-# Each entry contains the wrong body, a part of the message, and the corrected body.
+# Each entry contains the wrong body of a kernel, a part of the message, and the corrected body.
 WRONG = {
     "no wait": (
         SUMS + f"{READ} // HERE\nWAIT(bar, 0);",

@@ -60,7 +60,8 @@ def numbers(rows: int, count: int) -> np.ndarray:
     return np.random.default_rng(rows + count).integers(-4, 5, (rows, count)).astype(np.float64)
 
 
-# Each row contains the kind, the code of D, the type of the operands, the code of the type, and its size in bytes.
+# Each row contains the kind of the product, the code of D, the type of the operands, the code of this type, and its
+# size in bytes.
 TYPES = [
     ("f16", 1, "f16", 0, 2),
     ("f16", 1, "bf16", 1, 2),

@@ -45,7 +45,8 @@ extern "C" __global__ void k(float* out, int turns) {
     out[1024 + t] = read;
 }
 """
-# Each entry contains the body, the line of the finding, the line of the other statement, the event, and the values.
+# Each entry contains the body of a kernel, the line of the finding, the line of the conflicting statement, the event,
+# and the values.
 WRONG = {
     "read": ("PRODUCT(c); // OTHER\nCOMMIT();\nSET(read, c[0]); // HERE\nWAIT(0);", "reads registers", {"read": 1}),
     "read behind an uncommitted": (
