@@ -22,7 +22,7 @@ settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
 
-# The tuple contains modules that need torch and are not tests. Doctest would import them to collect examples.
+# The tuple contains modules that need torch and are not tests. Doctest would import the modules to collect examples.
 NEEDS_TORCH = ("support/hosted_examples.py", "support/simulated_examples.py", *(
     f"gpu/{name}.py" for name in ("hang_child", "hardware", "typed_tiles")))  # fmt: skip
 # The tuple contains tests that read sources of the package. An installed wheel does not contain the sources.

@@ -14,7 +14,7 @@ SHARED = {"_budget", "_files", "_given", "_intercept"}
 # For each module, the table contains the private names that the command needs, because no public function replaces
 # them.
 PRIVATE = {
-    # The errors and rules of the library also use the name.
+    # The errors and rules of the library also use the names in these modules.
     "_compute_capability": {"parse_compute_capability"},
     "_cuda_errors": {"CUDA_ERRORS", "OBSERVED", "CudaError", "find_error"},
     "_data_type": {"element_bits"},

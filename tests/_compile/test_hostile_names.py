@@ -33,7 +33,7 @@ def test_a_growing_name_is_refused(bomb):
         name,
         "a",
         "a" + "::b" * 14,
-        # The text in the preceding line is the name before the part that grows exponentially.
+        # The preceding line contains the part of the name before the exponential growth.
     )
     assert types_of_name(name) is None
     assert time.process_time() - begun < 4

@@ -233,7 +233,7 @@ def test_uploaded_wide_maps(launch, driver, device_tensor, uploaded):
 def test_a_buffer_to_which_nothing_was_uploaded(launch, tensor, uploaded):
     buffer = uploaded([tensor], TensorMapOptions((8, 8)))
     address = int(buffer.handle)
-    # Each parameter of a pointer type accepts the buffer.
+    # A parameter of any pointer type accepts the buffer.
     assert launch("_Z1kPv", [8], buffer).arguments == [address.to_bytes(8, "little")]
     del buffer
     for given in (core.Buffer.from_handle(address, 128), address):

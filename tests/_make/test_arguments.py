@@ -199,7 +199,8 @@ def _of_dtype(shape, code, bits, lanes):
     capsule = describe_tensor(shape, None, "uint8").capsule()
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    # The member dl_tensor of DLManagedTensorVersioned begins at offset 32, and its dtype at offset 20.
+    # The member dl_tensor is at offset 32 of DLManagedTensorVersioned, and the member dtype is at offset 20 of
+    # dl_tensor.
     at = get(capsule, b"dltensor_versioned") + 32 + 20
     ctypes.memmove(at, bytes((code, bits & 255, lanes & 255, lanes >> 8)), 4)
 

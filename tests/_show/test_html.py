@@ -83,7 +83,8 @@ def test_an_illegal_map_shows_its_broken_rules(has_matplotlib):
     assert ["swizzle", "9", ""] in rows and "tx_bytes" not in text and "svg" not in text
     assert "refused" not in descriptor_html(TILED)
     packed = dataclasses.replace(TILED, data_type=13, global_dim=(128, 48, 2), box_dim=(128, 16, 1))
-    assert "refused" not in descriptor_html(packed)  # The page does not contain the compute capability.
+    # The page contains no refusal, because the compute capability is not given.
+    assert "refused" not in descriptor_html(packed)
 
 
 def test_a_wrong_argument_is_named():

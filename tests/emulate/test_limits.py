@@ -250,7 +250,7 @@ def test_a_fill_is_any_byte(fill):
 
 # Addresses beyond 64 bits -------------------------------------------------------------------------------------------
 
-# The number is the largest legal stride.
+# FAR is the largest legal stride in bytes.
 FAR = (1 << 40) - 16
 TALL = changed(global_dim=(24, 1 << 32), global_strides=(FAR,))
 CUBE = changed(

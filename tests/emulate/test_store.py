@@ -348,13 +348,13 @@ def patterns(text, dtype):
 
 
 _NANS = "7ff0000000000001 fff8000000000002"
-# The result for two NaNs is the NaN from shared memory. The result for inf - inf is NaN.
+# The reduction of two NaNs returns the NaN from shared memory. The sum of infinity and -infinity is NaN.
 _TWO_NANS = "fff0000000000001 fff8000000000000"
 
 
-# The reduction rounds a tie to the even value. The result of infinity - infinity is the canonical NaN. Only the FTZ
-# types flush subnormals. A NaN of FLOAT64 does not change. The minimum and maximum of a number and a NaN are the
-# number. -0 is less than +0.
+# The reduction rounds a tie to the even value. The sum of infinity and -infinity is the canonical NaN. Only the FTZ
+# types flush subnormals. The reduction does not change a NaN of FLOAT64. The minimum and maximum of a number and a NaN
+# are the number. -0 is less than +0.
 @pytest.mark.parametrize(
     ("op", "data_type", "dtype", "old", "new", "expected"),
     [

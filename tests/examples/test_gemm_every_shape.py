@@ -98,9 +98,9 @@ def test_a_transposed_product_takes_a_transposed_variant(problem, variant):
     [
         ((4096, 4096, 4096), Variant(128, 256, down=2)),
         ((8192, 8192, 1024), Variant(128, 224, down=2)),
-        # The 384 tiles make 2.9 rounds. The 288 tiles of 256 columns would make 2.2 rounds.
+        # The 384 tiles of 192 columns fill 2.9 rounds of the GPU. The 288 tiles of 256 columns would fill 2.2 rounds.
         ((3072, 3072, 3072), Variant(128, 192, down=2)),
-        # The 920 tiles make 6.97 rounds, and 800 tiles would make 6.06 rounds.
+        # The 920 tiles of 224 columns fill 6.97 rounds of the GPU. The 800 tiles of 256 columns would fill 6.06 rounds.
         ((5120, 5120, 5120), Variant(128, 224, down=2)),
         # The product has only 64 tiles, so two CTAs divide K.
         ((128, 4096, 4096), Variant(128, 64, splits=2)),
@@ -113,7 +113,7 @@ def test_a_transposed_product_takes_a_transposed_variant(problem, variant):
             (2500, 5000, 3000),
             Variant(128, 224, down=2, across=2, is_turned=True),
         ),
-        # The kernel reads the weights once, because they are the rows.
+        # The kernel reads the weights once, because the weights are the rows of the product.
         ((1, 14336, 4096), Variant(128, 8, is_turned=True)),
     ],
 )

@@ -177,7 +177,7 @@ def test_cuda_core_reads_our_nodes(definition, stream):
 def test_a_wrong_argument_is_named_and_the_capture_survives(device, stream, mode):
     out, x = zeros(17, dtype=torch.uint64), random()
     descriptor, put, copy = map_of(x), kernel("put"), kernel("copy")
-    # The launch loads the kernel, which a global capture forbids.
+    # A global capture forbids the launch, because the launch loads the kernel.
     cuda_tma.launch(stream, ONE, put, descriptor, out, 1)
     cuda_tma.launch(stream, GRID, copy, x, zeros())
     stream.sync()

@@ -96,7 +96,7 @@ def test_a_launch_takes_maps_of_its_streams_device(devices, tensors):
     kernel = core.Program(PUT_MAP, "c++", options).compile("cubin").get_kernel("put_map")
     outs = [torch.zeros(16, dtype=torch.uint64, device=tensor.device) for tensor in tensors]
     config = core.LaunchConfig(grid=1, block=1)
-    # The first launch is on device 0. For device 1, the package must find the kernel again.
+    # The first launch is on device 0. For device 1, the package must look up the kernel again.
     for n in (0, 1):
         torch.cuda.synchronize(n)
         with pytest.raises(

@@ -9,7 +9,7 @@ from tests.include._instructions import MULTICAST, PARAMETERS, REMOTE, copies
 from tests.support.ptx_interpreter import effects
 
 TARGET = "compute_100a"
-# Each row contains the state space, the mode, and the columns of the tables in test_header_instructions.py.
+# Each row contains the state space, the mode, and the columns of the tables in test_instructions.py.
 LOAD = (
     "cp.async.bulk.tensor.{rank}d.shared::%s.global.%s.mbarrier::complete_tx::bytes%s{hint}"
     " [shared(tile)], [map, {at}], [shared(full)]"

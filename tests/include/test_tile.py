@@ -46,7 +46,7 @@ def params_of_box(data_type: T, box: tuple[int, ...], swizzle: S) -> TiledParams
     )  # fmt: skip
 
 
-# The list contains tiles of one box for every type, rank and swizzle. Some rows fill the span of the swizzle.
+# The list contains tiles of one box for every type, rank and swizzle. Rows of some tiles fill the span of the swizzle.
 ONE_BOX = [
     *((t, (3, 256), S.NONE) for t in T if t < T.PACKED_16U4_ALIGN16B),
     *((t, (5, 128), s) for t in (T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B) for s in (S.NONE, S.SWIZZLE_128B)),

@@ -23,7 +23,7 @@ PTX_OF = {
     "named_barrier_sync<15>(threads);": "barrier.sync 15, threads",
     "named_barrier_arrive(number, threads);": "barrier.arrive number, threads",
     "named_barrier_arrive<3>(threads);": "barrier.arrive 3, threads",
-    # The instruction cvt of the PTX ISA puts its first operand in the upper half.
+    # The instruction cvt puts its first operand into the upper half of the word (PTX ISA).
     "*word = bf16x2(first, second);": "st.global.u32 [word], cvt.rn.bf16x2.f32(second, first)",
     "*word = f16x2(first, second);": "st.global.u32 [word], cvt.rn.f16x2.f32(second, first)",
     "store_matrices(address, m0, m1, m2, m3);": STMATRIX.format(""),

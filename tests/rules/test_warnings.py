@@ -17,7 +17,7 @@ from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
 SM = params_of(TensorSpec((128, 1024), "uint8"), box_dim=(64, 64))
 U8 = params_of(TensorSpec((8, 256, 256), "uint8"), box_dim=(4, 227, 256))
-# In an interleaved layout, a row of 64 has 64 slices of 16 or 32 bytes.
+# In an interleaved layout, the extent 64 is the number of slices, which have 16 or 32 bytes.
 SLICES = {"interleave": 1, "global_strides": (2048, 98304)}
 SLICES_IM2COL = {"interleave": 1, "global_strides": (1024, 49152, 1966080)}
 W = replace(LEGAL_WIDE, swizzle=3, channels_per_pixel=64)

@@ -94,7 +94,7 @@ def unfold(elements, geometry):
     return last.reshape(-1, int(np.prod(geometry.kernel_size)), elements.shape[-1])
 
 
-# The table contains the extent for each number of spatial dimensions.
+# The table contains the largest extent for each number of spatial dimensions.
 _LARGEST = {1: 60, 2: 14, 3: 7}
 _LARGEST_KERNEL = {1: 7, 2: 4, 3: 3}
 

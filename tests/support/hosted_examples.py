@@ -26,7 +26,7 @@ def hosted_example(name, driver, monkeypatch, source=None):
     fakes |= {"create_tensor_maps": _create_tensor_maps}
     monkeypatch.setattr(module, "cuda_tma", SimpleNamespace(**{**vars(cuda_tma), **fakes}))
     monkeypatch.setattr(device_memory, "CoreDevice", _Memory)
-    # cuda.core queries the support of clusters of a device, which does not exist in these tests.
+    # LaunchConfig of cuda.core would query whether the device supports clusters, but these tests have no device.
     monkeypatch.setattr(module, "LaunchConfig", lambda cluster=None, **fields: core.LaunchConfig(**fields))
     return module
 

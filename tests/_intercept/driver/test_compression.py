@@ -16,7 +16,7 @@ HELLO = bytes.fromhex("28b52ffd2005290000") + b"hello"
     [
         (b"\x50hello", b"hello"),
         (b"\x00", b""),
-        # The match of LZ4 reads bytes that the same match has written.
+        # The LZ4 match reads bytes that the same match has written.
         (b"\x10a\x01\x00\x00", b"aaaaa"),
         (b"\x30abc\x03\x00\x20de", b"abcabcade"),
         (b"\xf0\x05" + b"x" * 20, b"x" * 20),

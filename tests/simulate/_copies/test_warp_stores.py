@@ -102,7 +102,7 @@ def test_stores_of_the_same_bytes_by_two_warps_are_advice(body):
     assert {each.severity for each in launched(compiled(body), strict=True)[0].findings} == {"error"}
 
 
-# The two stores differ in the whole array, or only in the last element.
+# The stores of the two warps differ in all elements, or only in the last element.
 @pytest.mark.parametrize("second", ["i + 1", "i / 255 * 7 + i"])
 @pytest.mark.parametrize("body", ["two_tiles", "two_bulk"])
 def test_stores_of_other_bytes_by_two_warps_race(body, second):

@@ -29,7 +29,7 @@ REFUSED = [
     ("call [%rd1], ()", "a call of "),
     ("elect.sync %r1, %r2", "one result"),
     ("barrier.cta.red.xor.aligned.pred %p1, 0, %p2", "of no such reduction"),
-    # Copies, and reductions in memory
+    # copies and reductions in memory
     ("atom.global.cas.b32 %r1, [%rd1], %r2", "with 1 values"),
     ("atom.global.add.u32 %r1, [%rd1], %r2, %r3", "with 2 values"),
     ("atom.global.inc.f32 %f1, [%rd1], %f2", "no inc.f32"),

@@ -83,7 +83,7 @@ FIXES = {
         ("after its writes and before the barrier", "[threadIdx.x] + 1;", f"[threadIdx.x] + 1;{FENCE}")
     ],
     # The remaining kernels are not in the random sample. The remedy adds a wait of one CTA for its peer. In the first
-    # kernel, the peer already arrives.
+    # of these kernels, the peer already arrives on an mbarrier.
     "cutlass_3643_peer_not_waited_for": [
         ("wait for that mbarrier with .acquire.cluster", "int value;", "int value; peer_full.wait_cluster(0);")
     ],

@@ -97,7 +97,7 @@ def test_the_mbarrier_of_the_destination_is_signaled(copy, to, at):
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_wait_for_the_mbarrier_that_was_named_does_not_end(copy, order):
     report, out = launched(COPIES[copy], to=1, at=0, awaits=0, order=order)
-    # The kernel hangs, because bytes are missing.
+    # The kernel hangs, because an mbarrier expects bytes that do not arrive.
     kinds = {finding.kind for finding in report.errors}
     assert kinds == {"cluster", "transaction-count"} and (out == -7).all()
 

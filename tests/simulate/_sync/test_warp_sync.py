@@ -42,8 +42,8 @@ PARTS = {
     "bar.warp.sync": "if (lane < 16) __syncwarp(); else v = sum(v, 0xffff0000u);",
     "bar.warp.sync and another": "if (lane < 16) __syncwarp(); else { __syncwarp(0xffff0000u); v = 3; }",
 }
-# Lanes that do not execute __syncwarp() only end. The hardware then completes the wait, although the CUDA guide forbids
-# the bypass.
+# The lanes that do not execute __syncwarp() end. The hardware then completes the wait, although the CUDA guide does not
+# permit lanes to bypass __syncwarp().
 ENDS = {
     "a branch": "if (lane < 16) __syncwarp();",
     "steps": "if (lane < 16) { v = shared[t + 16]; __syncwarp(); } if (lane < 8) { v += 3; __syncwarp(); }",

@@ -56,7 +56,7 @@ def rows_of(count: int) -> np.ndarray:
     return np.random.default_rng(count).integers(0, 256, (max(8, count), 32), np.uint8)
 
 
-# The array contains for each lane the received row, or -1.
+# For each lane, the array contains the index of the received row, or -1.
 LANES = {
     "128x256b": (128, 8, np.arange(128)),
     "128x128b": (128, 4, np.arange(128)),
