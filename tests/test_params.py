@@ -79,7 +79,7 @@ def types_of(params):
 @pytest.mark.parametrize("params", ALL_MODES)
 def test_integers_of_any_kind_become_ints(params, kind):
     given = of_kind(params, KINDS[kind])
-    # The given values have further types, so the test shows their conversion.
+    # At least one value has a type other than int and tuple, so the test covers conversions.
     assert {type(v) for v in given.values()} != {int, tuple}
     made = type(params)(**given)
     assert made == params and types_of(made) == {int} and repr(made) == repr(params)

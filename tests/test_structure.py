@@ -221,7 +221,7 @@ def test_the_graph_sees_every_kind_of_import():
     """The imports are at the top, inside a function, of a module through its package, of names, and of another
     extension's declarations."""
     assert "params" in GRAPH["codec._codec"]
-    # Two imports of _read.context are a cimport, and "from ..rules import _refusals".
+    # The module _read.context contains a cimport, and the line "from ..rules import _refusals".
     assert {"_read.dlpack", "rules._refusals"} <= GRAPH["_read.context"]
     # The module _tensor_map imports _show.html inside a function.
     assert "_show.html" in GRAPH["_tensor_map"]

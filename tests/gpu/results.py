@@ -23,8 +23,8 @@ from typing import NamedTuple
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 RESULTS = FOLDER / "RESULTS.md"
-# The tuple contains the paths of the tested code and the tests, as arguments of git. The tests on a GPU also run the
-# examples and the kernels of two tests.
+# The tuple contains the paths of the tested code and of the tests, which are arguments of git. The tests on a GPU also
+# run the examples and the kernels of two tests.
 MEASURED = ("cuda_tma", "examples", "tests/gpu", "tests/include/test_kernels.py", "tests/support/exact_examples.py")
 MEASURED += (":!tests/gpu/RESULTS.md",)
 KINDS = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")

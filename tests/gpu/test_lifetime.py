@@ -130,7 +130,7 @@ def test_ten_thousand_cycles_leave_memory_flat(device):
             descriptor.replace_address(torch.empty(64, 64, device="cuda"))
             cuda_tma.StridedMemoryView.from_any_interface(descriptor.tensor, stream_ptr=-1).as_tensor_map((4, 4))
 
-    # Python must free each object without the garbage collector.
+    # The test disables the garbage collector, because Python must free each object without it.
     gc.disable()
     try:
         cycle(2000)

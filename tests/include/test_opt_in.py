@@ -109,7 +109,8 @@ TENSOR_MAP_REPLACE = {
         for template, scope in (("", "gpu"), ("<Scope::gpu>", "gpu"), ("<Scope::sys>", "sys"))
     },
 }
-# Targets after sm_90 have the packed types, and the atomicity of a swizzle, which the kernel also resets.
+# Targets after sm_90 also have the packed types and the atomicity of a swizzle. A change of the swizzle also sets the
+# atomicity.
 PACKED = {
     f"replace_data_type<{int(t)}>(*map);": CLEAR_TF32 + REPLACE.format("elemtype", "b32", int(t))
     for t in TensorMapDataType

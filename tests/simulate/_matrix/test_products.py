@@ -15,8 +15,8 @@ SUMS = {"float": np.float32, "int": np.int32, "unsigned": np.float16}
 # The word 0x42004200 contains the f16 value 3.0 twice.
 STARTS = {"float": 3.0, "int": 2**31 - 1 - 10**5, "unsigned": 0x42004200}
 BF16 = Form("bf16", "bf16", "float")
-# Each row contains the form, the extent N, whether A is in registers, and whether the product negates A and B. N has
-# its least or its greatest value.
+# Each row contains the form, the extent N, whether A is in registers, and whether the product negates A and B. The
+# values of N include the least and the greatest value.
 WGMMA = [
     (BF16, 8, False, True),
     (BF16, 256, False, False),
