@@ -1,4 +1,4 @@
-"""The functions and values that the tests of ``given`` and related tests share."""
+"""The functions and values that the tests of error texts about wrong arguments share."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ LARGE_SHOWN = r"a numpy.ndarray of shape \(100, 700\) and dtype int64"
 
 
 def refuses(message, call, *arguments):
-    """Assert that a call raises a TensorMapError with this beginning. The error has a limited length for arguments of
-    any size."""
+    """Assert that a call raises a TensorMapError whose text has a given beginning and a limited length."""
     with pytest.raises(TensorMapError, match=f"^{message}") as refusal:
         call(*arguments)
     assert len(str(refusal.value)) < 400

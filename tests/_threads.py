@@ -1,4 +1,4 @@
-"""Names that the tests of ``threads`` and related tests share."""
+"""The functions and values that the tests with several threads share."""
 
 from __future__ import annotations
 

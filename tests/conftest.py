@@ -43,7 +43,7 @@ collect_ignore = [
 
 
 def pytest_collection_finish():
-    """Freeze the present objects, because garbage collections in tests and benchmarks would traverse them."""
+    """Exclude the present objects from garbage collection, so that collections in tests and benchmarks are fast."""
     gc.collect()
     gc.freeze()
 
@@ -57,7 +57,7 @@ def _compile_once():
 
 
 class DeviceTensor:
-    """A tensor on a fake device: shape, strides and an address, through DLPack."""
+    """A tensor on a fake device, which exports its shape, strides and address through DLPack."""
 
     def __init__(self, shape, strides=None, dtype="float32", address=1 << 32, device_id=0):
         self.layout = shape, strides, dtype, address
@@ -84,7 +84,7 @@ def driver():
 
 @pytest.fixture
 def unfound_driver(monkeypatch):
-    """Replace the driver library with one that is not found and not loaded."""
+    """Simulate a machine on which the driver library is not found."""
 
     def not_found(*_):
         raise OSError("no library")
@@ -103,7 +103,8 @@ def device_tensor():
 
 @pytest.fixture
 def launch(driver):
-    """Return launch(name, sizes, *args), which gives the driver's arguments."""
+    """Return a function that launches a kernel on the fake driver, and returns the arguments that the driver
+    received."""
 
     def launch(name, sizes, *args, stream=None, config=CONFIG):
         handle = next(HANDLES)
@@ -116,7 +117,7 @@ def launch(driver):
 
 @pytest.fixture
 def kernel(driver):
-    """Return kernel(*types, sizes), which makes a kernel with these parameters."""
+    """Return a function that makes a kernel from the types and the sizes of its parameters."""
 
     def kernel(*parameters, sizes=(128,)):
         handle = next(HANDLES)

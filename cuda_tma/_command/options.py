@@ -45,7 +45,8 @@ def _address(text: str) -> int:
 
 
 def _padding(text: str) -> str | tuple[Any, ...]:
-    """Return the padding in ``"same"``, ``"valid"``, ``"1x2"``, or ``"0:1x2:2"`` with the padding before and after."""
+    """Return the padding in a text such as ``"same"``, ``"valid"``, or ``"1x2"``. The text ``"0:1x2:2"`` contains the
+    padding before and after each dimension."""
     if text in ("same", "valid"):
         return text
     if not re.fullmatch(f"{_INTEGER}(:{_INTEGER})?([x,]{_INTEGER}(:{_INTEGER})?)*", text):

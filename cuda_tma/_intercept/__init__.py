@@ -1,4 +1,5 @@
-"""Launches of other runtimes on the simulator, with a session, and a small adapter for each runtime.
+"""The interception of kernel launches by other runtimes, such as Triton or CuPy. The simulator runs the intercepted
+launches.
 
-An import of a runtime loads the adapter of the runtime, but only in a process that has a session.
+In a process of ``cuda-tma sanitize``, the import of a runtime also loads the adapter of the runtime.
 """

@@ -1,4 +1,4 @@
-"""The socket between a program and its process of a session, from which a known number of bytes is read."""
+"""The reads of a known number of bytes from the socket between a program and the sanitizer's process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of the places of a finding: a statement in the user's source precedes the places in device headers."""
+"""The order of a finding's source lines, in which the user's statement precedes the lines of device headers."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _LIBRARIES = tuple(os.path.join(folder, "") for folder in (include_path(), sysco
 
 
 def statements(places: Sequence[Place], generated: Collection[str] = ()) -> tuple[list[Place], list[Place]]:
-    """Divide a chain of inlined calls into the places in the user's source and the places in libraries.
+    """Divide the places in a chain of inlined calls into the user's source and library code.
 
     The device header is a library. The files in `generated`, which a compiler has generated, count as libraries. If the
-    whole chain is in libraries, its outermost place counts as a place in the user's source.
+    whole chain is in libraries, the outermost place of the chain counts as the user's source.
     """
     own = [place for place in places if not is_library(place.file) and place.file not in generated]
     return (own, [place for place in places if place not in own]) if own else (list(places[-1:]), list(places[:-1]))
 
 
 def by_way_of(inner: Sequence[Place]) -> str:
-    """Return a text with the places in libraries through which the user's statement reaches the instruction."""
+    """Return a text that lists the places of library code between the user's statement and the instruction."""
     names = ", ".join(f"{Path(place.file).name}:{place.line}" for place in reversed(inner))
     return f", by way of {names}" if names else ""

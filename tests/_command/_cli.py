@@ -1,4 +1,4 @@
-"""The functions and values that the tests of the command line share."""
+"""The functions and values that several test modules of the command line share."""
 
 from __future__ import annotations
 

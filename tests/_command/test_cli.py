@@ -1,4 +1,4 @@
-"""Tests of the command line: verdicts, exit statuses and JSON for hex digits, files and shapes."""
+"""Tests of the command line's verdicts, exit statuses and JSON output for hex digits, files and shapes."""
 
 import io
 import json

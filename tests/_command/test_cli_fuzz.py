@@ -1,4 +1,4 @@
-"""Tests of random command lines: each command returns a result without a traceback, and prints JSON on request."""
+"""Tests that commands with random arguments print no traceback, and print JSON on request."""
 
 import contextlib
 import io
@@ -64,7 +64,8 @@ MAPS = st.sampled_from(
 
 @st.composite
 def values(draw, flag, legal=None):
-    """Draw values for an option. Most values are legal, because the command refuses illegal values early."""
+    """Draw values for a command-line option. Most values are legal, because the command refuses illegal values
+    early."""
     if draw(st.integers(0, 9)):
         return legal or LEGAL_VALUES[flag]
     sizes = SIZES.map(lambda found: "x".join(map(str, found)))
@@ -84,7 +85,7 @@ MODES = {
 
 @st.composite
 def tensors(draw):
-    """Draw the options of one mode, and sometimes options of other modes."""
+    """Draw command-line options for one mode of tensor maps, and sometimes options for other modes."""
     flags = ["--shape", "--dtype", *MODES[draw(st.sampled_from(sorted(MODES)))]]
     return [f"{flag}={draw(values(flag))}" for flag in flags] + (draw(FEW) if draw(st.booleans()) else [])
 

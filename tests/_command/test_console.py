@@ -1,5 +1,5 @@
-"""Tests of tables on wide and narrow terminals, and in plain columns. No column is truncated, because users copy its
-text."""
+"""Tests of the command's tables on wide and narrow terminals, and in plain columns. No column is truncated, because
+users copy its text."""
 
 import sys
 
@@ -37,7 +37,8 @@ def test_plain_columns_without_a_terminal(capsys):
 
 
 def test_a_table_has_the_room_it_needs_or_is_plain(capsys, terminal):
-    """The table needs 9 + 5 + 33 characters, two spaces and a line for each column, and a last line."""
+    """The width of the test's table is the sum of its column widths (9, 5 and 33 characters), two spaces and a line for
+    each column, and a last line."""
     terminal(57)
     console.print_table("[b]title", HEAD, ROWS)
     out = capsys.readouterr().out
@@ -49,7 +50,7 @@ def test_a_table_has_the_room_it_needs_or_is_plain(capsys, terminal):
 
 
 def test_prose_is_wrapped_between_words(capsys, terminal):
-    """The text has 9 + 5 + 25 characters. The last number is the length of the path."""
+    """The test's columns have 9, 5 and 25 characters, where 25 is the length of the path."""
     terminal(49)
     console.print_table("", HEAD, ROWS, prose=True)
     out = capsys.readouterr().out

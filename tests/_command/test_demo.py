@@ -1,4 +1,5 @@
-"""Tests of the demo on the emulator: it accepts the right picture, refuses a wrong one, and writes the right files."""
+"""Tests of the blur demo on the emulator. The demo accepts the right picture, refuses a wrong picture, and writes the
+right files."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def test_a_load_off_by_one_row_is_caught(tmp_path, picture, monkeypatch):
 @settings(max_examples=20, deadline=None)
 @given(planes=st.integers(1, 3), rows=st.integers(1, 140), columns=st.integers(1, 140), seed=st.integers(0, 99))
 def test_any_size_is_blurred_as_by_definition(planes, rows, columns, seed):
-    """Compare each pixel with the definition: 81 weighted neighbors, with zeros outside the picture."""
+    """Each pixel of the blurred picture equals the weighted sum of 81 neighbors, with zeros outside the picture."""
     rng = np.random.default_rng(seed)
     picture = rng.random((planes, rows, columns), np.float32)
     blurred = demo.blur_by_emulator(picture)

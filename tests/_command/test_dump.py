@@ -1,4 +1,5 @@
-"""Tests of dumps of 128 bytes: each printed format of a tool gives the same bytes, and ambiguous text is refused."""
+"""Tests of the parser of dumped tensor maps. Each tool's format gives the same 128 bytes, and the parser refuses
+ambiguous text."""
 
 import io
 import re
@@ -128,7 +129,7 @@ def test_invalid_dump_is_refused_with_the_ways_to_write_one(case):
 
 @pytest.mark.parametrize(("count", "most"), [(16, 16), (32, 8), (64, 4), (128, 2)])
 def test_the_longest_word_shows_that_no_digits_are_missing(count, most):
-    """Numbers of half this length are refused, because they could be from half of a dump."""
+    """The parser refuses hex numbers of half the full length, because such numbers could come from half of a dump."""
     size = 128 // count
     for digits in range(most // 2 + 1, most + 1):
         text = "0x1 " * (count - 1) + "0x" + "f" * digits

@@ -1,4 +1,4 @@
-"""Tests of ``cuda-tma explain``: the text of public posts, and the explanation of each."""
+"""Tests of the explanations that ``cuda-tma explain`` prints for the text of public posts."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ SPELLINGS = {
 
 
 def in_lines(raw: bytes, size: int, kind: str, before: str, form: str, between: str = " ", behind: str = "") -> str:
-    """Format memory as tools do: each line has an address or index, and then `size` bytes."""
+    """Format memory as debuggers do, in lines that begin with an address or an index and contain `size` bytes."""
     parts = [
         (i, struct.unpack(f"<{size // struct.calcsize(kind)}{kind}", raw[i : i + size])) for i in range(0, 128, size)
     ]

@@ -1,5 +1,5 @@
-"""Tests of arguments that name devices, pipes, folders, large files or missing libraries: each ends with an error of
-one sentence."""
+"""Tests of commands whose arguments name devices, pipes, folders, large files or missing libraries. Each command ends
+with an error of one sentence."""
 
 from __future__ import annotations
 

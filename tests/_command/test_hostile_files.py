@@ -1,4 +1,4 @@
-"""Tests of files that an untrusted kernel names: the command opens only the user's files and files next to the
+"""Tests of files that an untrusted kernel names. The command opens only the user's files and files next to the
 kernel."""
 
 from __future__ import annotations

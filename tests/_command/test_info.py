@@ -60,7 +60,7 @@ def test_a_missing_package_is_none():
 
 
 class _Code:
-    """An error like those of cuda.bindings: an int with a name."""
+    """A stand-in for an error code of cuda.bindings, which is an int with a name."""
 
     def __init__(self, value):
         self.value, self.name = value, "CUDA_SUCCESS" if value == 0 else f"CUDA_ERROR_{value}"
@@ -71,7 +71,7 @@ class _Code:
 
 @pytest.fixture
 def bindings(monkeypatch):
-    """Replace the functions of cuda.bindings.driver by functions that return the values of a test."""
+    """Replace the functions of cuda.bindings.driver by functions that return the test's values."""
     driver = pytest.importorskip("cuda.bindings.driver")
     return lambda name, function: monkeypatch.setattr(driver, name, function)
 

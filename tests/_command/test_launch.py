@@ -1,4 +1,4 @@
-"""Tests of the textual arguments of `cuda-tma run`."""
+"""Tests of kernel arguments that the user writes on the command line of `cuda-tma run`."""
 
 from __future__ import annotations
 

@@ -128,7 +128,8 @@ def test_a_pipe_with_a_writer_is_read(tmp_path):
 
 @pytest.mark.parametrize("dim", ["4", "99999999999999999999", "0", "-3"])
 def test_a_map_of_scalars_and_of_a_huge_rank(dim):
-    """The parser does not build a tuple of the map's rank, and reads a single number as a tuple with one element."""
+    """The parser of tensor maps does not allocate memory in proportion to a huge rank, and reads a single number as a
+    tuple with one element."""
     text = f"tmaFormat: 9 dim: {dim} gmem: 0x1000\nShape: 64 16 1 7\nStride: 128 2 4096\ntileShapes: 64 16 1 1\n"
     (found,) = read_posted(f"{text}tileStrides: 1").maps
     assert found.params.element_strides == (1,) and found.params.global_dim == (64, 16, 1, 7)
@@ -182,8 +183,8 @@ GROWING = {
 
 
 def grows_too_fast(name: str) -> bool:
-    """Return whether the time grows faster than linearly. For four times the text, a parser may take eight times the
-    time. A quadratic parser takes sixteen times the time."""
+    """Return whether the time grows faster than linearly. If the text becomes four times as long, a parser may take
+    eight times as long. A quadratic parser takes sixteen times as long."""
     seconds = []
     for number in (3000, 12_000):
         text = GROWING[name](number)
@@ -195,7 +196,8 @@ def grows_too_fast(name: str) -> bool:
 
 @pytest.mark.parametrize("name", GROWING)
 def test_ptx(name):
-    """The test fails only if three measurements are too long, because one of them can be wrong on a busy machine."""
+    """The test of the parser's time fails only after three long measurements, because one measurement can be wrong on a
+    busy machine."""
     assert not all(grows_too_fast(name) for _ in range(3))
 
 

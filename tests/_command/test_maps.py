@@ -1,4 +1,4 @@
-"""Tests of the command line with maps: bytes that no driver writes, integers, every dtype, and maps of convolutions."""
+"""Tests of the command line with tensor maps of every dtype, of convolutions, and with bytes that no driver writes."""
 
 import json
 import re
@@ -117,7 +117,7 @@ IMAGES = ["--shape", "8x40x48x64", "--dtype", "bfloat16", "--channels", "64", "-
     ],
 )
 def test_padding_of_a_convolution(capsys, geometry, lower, upper):
-    """The corners are in driver order: W, then H."""
+    """The corners of an im2col map are in driver order, in which W precedes H."""
     status, out, _ = run(capsys, "decode", "--json", *IMAGES, *geometry.split())
     answer = json.loads(out)
     assert status == 0 and answer["mode"] == "Im2colParams"
@@ -164,7 +164,8 @@ def test_im2col_wide(capsys):
 
 @pytest.mark.parametrize("corner", ["--lower-corner=-300", "--upper-corner=300"])
 def test_a_wide_map_without_known_bytes_has_none(capsys, corner):
-    """The driver documents 16 bits for the corners of a wide map. A plain map of rank 4 has only 8 bits for each."""
+    """The driver documents 16 bits for each corner of an im2col wide map. A plain im2col map of rank 4 has only 8 bits
+    for each corner."""
     options = [*IMAGES, "--wide", "W", "--lower-corner=-3", "--upper-corner=400", corner]
     assert run(capsys, "check", *options, "--compute-capability", "10.0")[0] == 0
     status, out, err = run(capsys, "decode", *options)

@@ -255,7 +255,7 @@ def test_closed_streams():
 
 
 def test_complaints_do_not_appear_on_standard_output(capfd, monkeypatch):
-    """The test closes standard error, so that ``print()`` would write the message to standard output."""
+    """The test closes standard error, because ``print()`` would then write the error message to standard output."""
     monkeypatch.setattr(sys, "stderr", None)
     assert cli.main(["decode", "zz"]) == 2
     assert capfd.readouterr().out == ""
@@ -281,8 +281,8 @@ def test_characters_absent_from_the_terminal_are_escaped(tmp_path):
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_output_without_a_reader_ends_quietly(unbuffered):
-    """The pipe breaks as in ``cuda-tma decode ... | head -3``. The error occurs when the command prints or flushes a
-    line."""
+    """The reader of the command's output closes the pipe early, as in ``cuda-tma decode ... | head -3``. The command
+    then gets an error when it prints or flushes a line."""
     command = [sys.executable, "-m", "cuda_tma", "decode", HEX]
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:

@@ -1,4 +1,4 @@
-"""Tests of the page of ``--html``: the page is one complete file, and hostile text in the page is harmless."""
+"""Tests of the page of ``--html``, which is one complete file in which hostile text is harmless."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VOID = {"meta", "link", "br"}
 
 
 class Reader(HTMLParser):
-    """A parser that stores the elements of a page, and refuses an unclosed one."""
+    """A parser that stores the elements of an HTML page, and refuses an unclosed element."""
 
     def __init__(self, page):
         super().__init__()
@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def written(*arguments):
-    """Write the page of one launch of the kernel, and return the page with the exit status."""
+    """Write the HTML page of one launch of the kernel, and return the page and the exit status."""
     status = cli.main(["sanitize", *LAUNCH, *arguments, "--html", "page.html"])
     return status, Path("page.html").read_text("utf-8")
 

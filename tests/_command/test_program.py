@@ -19,7 +19,8 @@ PYTHON = os.path.realpath(sys.executable)
 
 @pytest.fixture
 def program(tmp_path, monkeypatch, capfd):
-    """Check a script; return the exit status, the document, standard output and standard error."""
+    """Check a script with the command. Return the exit status, the JSON document, standard output and standard
+    error."""
     monkeypatch.chdir(tmp_path)
     packages = tmp_path / "site-packages"
     packages.mkdir()
@@ -271,7 +272,7 @@ def test_misuse(arguments, text, capsys, tmp_path, monkeypatch):
 
 
 def without_times(answer):
-    """Return a document without its seconds and the program's status."""
+    """Return a JSON document without its times and the program's exit status."""
     launches = [{**launch, "seconds": 0} for launch in answer["launches"]]
     return {**answer, "launches": launches, "program_status": 0, "coverage": {**answer["coverage"], "seconds": 0}}
 

@@ -1,4 +1,4 @@
-"""Tests of files that cannot be written: the error of the command names the option and the reason."""
+"""Tests of output files that cannot be written. The error of the command names the option and the reason."""
 
 from types import SimpleNamespace
 

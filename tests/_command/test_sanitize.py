@@ -1,4 +1,4 @@
-"""Tests of ``cuda-tma sanitize``: its text, its documents, and its exit statuses."""
+"""Tests of the text, the documents and the exit statuses of ``cuda-tma sanitize``."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def sanitize(folder, capsys):
 
 @pytest.fixture
 def ptx(folder):
-    """Return a file of PTX with line information, and a file without it."""
+    """Return a PTX file with line information, and a PTX file without line information."""
     text = simulate.Device().compile(folder / "kernel.cu", "ns::kernel").ptx
     (folder / "lines.ptx").write_text(text, "utf-8")
     kept = [line for line in text.splitlines() if not line.strip().startswith((".loc", ".file"))]

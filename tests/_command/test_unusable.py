@@ -83,7 +83,7 @@ def test_memory_that_does_not_suffice(command, monkeypatch, argv, what):
 
 
 class Output(io.StringIO):
-    """A stream whose flush fails."""
+    """An output stream whose method `flush` raises an error."""
 
     def __init__(self, error):
         super().__init__()

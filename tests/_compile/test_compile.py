@@ -1,4 +1,5 @@
-"""Tests of compile(): its inputs, the conditions under which it loads a stored kernel, and the resulting kernel."""
+"""Tests of the inputs of compile(), of the resulting kernels, and of the conditions under which compile() loads a
+stored kernel."""
 
 import gc
 import io
@@ -174,7 +175,7 @@ def test_a_note_is_of_an_environment(folder, monkeypatch):
 
 
 def test_kernels_of_two_nvrtc_versions_are_both_kept(folder, compilations, monkeypatch):
-    """The test simulates another library that has already loaded its own NVRTC."""
+    """The test simulates a process in which another library has already loaded its own NVRTC."""
     usual = kept_kernel(folder)
     library = folder / "libnvrtc.so"
     library.write_bytes(b"another")
@@ -267,8 +268,8 @@ def test_the_kernel_is_kept(device, folder, compilations):
 
 
 def test_a_deadline_is_a_macro_and_the_kernel_is_armed(device, folder, compilations, monkeypatch):
-    """The kernel keeps its source for the report. Each kernel is compiled again, because each kernel has a separate
-    module."""
+    """A kernel with a deadline keeps its source for the report of a hang. Each such kernel is compiled again, because
+    each needs a separate module."""
     armed = []
     monkeypatch.setattr(door, "arm", lambda *given: armed.append(given))
     source = 'extern "C" __global__ void k() { static_assert(CUDA_TMA_WATCHDOG_MS == 500 && N == 3, ""); }'

@@ -13,8 +13,8 @@ class Kernel:
 
 @pytest.fixture
 def held(monkeypatch):
-    """Return a list that shows for each access to the kept compilations whether the lock was held. A thread accesses
-    the compilations in several steps."""
+    """Return a list with an entry for each access to the kept compilations. The entry is true if the thread held the
+    lock."""
     found = []
 
     class Guarded(WeakKeyDictionary):

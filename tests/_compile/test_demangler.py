@@ -1,4 +1,5 @@
-"""Tests of the demangler if a library lacks it, and if a process for a name cannot start or does not end."""
+"""Tests of the demangling of names when a library lacks the demangler, or when the demangling process cannot start or
+does not end."""
 
 import ctypes
 import subprocess

@@ -1,5 +1,5 @@
-"""Tests of kernels on disk: each file is complete or absent, also with many processes, and their total size has a
-limit."""
+"""Tests of the disk cache of kernels. Each file is complete or absent, also with many processes, and the total size of
+the files has a limit."""
 
 import hashlib
 import json
@@ -76,7 +76,7 @@ def test_an_entry_of_another_key_is_ignored(tmp_path):
 
 
 def forged(change):
-    """Return an entry with a valid digest and other values."""
+    """Return a cache entry whose digest is valid and whose values are changed."""
     content = packed(KERNEL, KEYS[0])
     start = len(MAGIC) + 32
     end = start + 4 + int.from_bytes(content[start : start + 4], "little")
@@ -222,7 +222,7 @@ def test_another_version_of_the_package_has_another_key(monkeypatch):
 
 
 def test_eight_threads_and_two_processes_share_a_folder(tmp_path):
-    """Each read returns a whole entry or no entry, while a limit of two entries removes other entries."""
+    """Each read of the cache returns a whole entry or no entry, while the limit of two entries causes removals."""
     size = len(packed(KERNEL, KEYS[0]))
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         others = [pool.submit(_used, tmp_path, 2 * size, first) for first in (3, 5)]
@@ -234,7 +234,7 @@ def test_eight_threads_and_two_processes_share_a_folder(tmp_path):
 
 
 def _used(folder, most_bytes, first):
-    """Store and read entries. Return whether each read returned the whole entry or no entry."""
+    """Store and read cache entries. Return whether each read returned a whole entry or no entry."""
     disk, found = DiskCache(folder, most_bytes), []
     for turn in range(20):
         key = KEYS[(first + turn) % len(KEYS)]

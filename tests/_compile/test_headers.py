@@ -1,4 +1,4 @@
-"""Tests of the headers that a source may include: the list contains at least all headers that NVRTC would read."""
+"""Tests of the search for a source's headers, which finds at least all headers that NVRTC would read."""
 
 import os
 import time
@@ -101,7 +101,7 @@ def test_includes_are_found_however_they_are_spelled(folder, spelling):
 
 @pytest.mark.parametrize("name", ["a\\\n b.cuh", "a \\\nb.cuh", "a\\\r\n b.cuh", "a\\\n\\\n b.cuh"])
 def test_a_name_may_continue_in_the_next_line(tmp_path, name):
-    """A blank follows the backslash at the end of a continued line."""
+    """In the test's source, a blank follows the backslash at the end of a continued line."""
     header = tmp_path / "a b.cuh"
     header.write_text("#define VALUE 3\n")
     source = f'#include "{name}"\n__global__ void k(int* out) {{ *out = VALUE; }}'
@@ -116,7 +116,7 @@ def test_questions_are_found_however_they_are_spelled(folder):
 
 
 def test_includes_that_are_not_headers(folder):
-    """The names refer to an endless device, a pipe without a writer and a folder. The last name contains a null
+    """The #include lines name an endless device, a pipe without a writer, and a folder. The last name contains a null
     character."""
     there = folder(a="1")
     os.mkfifo(there / "pipe.cuh")

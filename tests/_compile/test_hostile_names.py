@@ -1,4 +1,4 @@
-"""Tests of mangled names that expand exponentially: the length of the name bounds the time of the parser."""
+"""Tests of mangled names that expand exponentially. The length of the mangled name bounds the time of the parser."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_a_growing_name_is_refused(bomb):
 
 
 def test_the_limit_is_one_of_characters():
-    """Each `1bIT_T_E` doubles the length of a type. The parser accepts a few doublings, and limits the length of a
-    type."""
+    """In a mangled name, each `1bIT_T_E` doubles the length of a type. The parser accepts a few doublings, and limits
+    the length of a type."""
     for count in range(1, 60):
         name = f"_Z1kI{'1bI' * count}iiE" + "E" * count + "Ev" + "S_S0_" * count
         found = demangled(name)

@@ -1,4 +1,4 @@
-"""Tests of NVRTC: PTX, cubins, the types of parameters, and constants of CUDA C++, and the errors of invalid
+"""Tests of the results of NVRTC: PTX, cubins, parameter types, CUDA C++ constants, and the errors of invalid
 sources."""
 
 import re
@@ -89,7 +89,8 @@ def test_dynamic_shared_memory_is_the_kernels_own():
 
 
 def test_assembly_may_have_lines_that_end_a_block():
-    """An earlier parser added the memory of another kernel after these lines of the log."""
+    """An earlier version of the log parser added the memory of another kernel after an assembly line that looks like
+    the end of a block."""
     source = DYNAMIC.replace("if (out[0])", 'asm volatile("{\\n.reg .pred p;\\n}\\n");\n    if (out[0])')
     compiled = compile_source(source, "small", target="compute_90a", defines={"COUNT": 200})
     assert "\n}\n" in compiled.ptx.partition(".entry large(")[2] and compiled.dynamic_shared_bytes == 1024
@@ -189,7 +190,7 @@ def test_a_file_is_a_source(tmp_path):
 
 
 def test_a_file_need_not_be_plain_utf_8(tmp_path):
-    """The file has a byte-order mark at its start, and a comment in another encoding."""
+    """The source file begins with a byte-order mark, and contains a comment that is not in UTF-8."""
     path = tmp_path / "kernel.cu"
     path.write_bytes(b'\xef\xbb\xbf#include "near.cuh"\n// \xe9\n' + KERNEL.replace("()", "(type a)").encode())
     (tmp_path / "near.cuh").write_text("using type = char;\n")
@@ -305,7 +306,7 @@ extern "C" __global__ void k(int a) { inlined(a); }
 
 
 def test_the_line_is_shown_where_nvrtc_shows_none():
-    """CUDA 12.0 reports this error without the source line."""
+    """NVRTC of CUDA 12.0 reports the error of the test's source without the source line."""
     log = 'k.cu(2): error: identifier "foo" is undefined\n\n1 error detected in the compilation of "k.cu".'
     for file, shown in (("k.cu", "is undefined\n\n    foo();\n\n"), ("other.cu", "is undefined\n\n")):
         assert f"{shown}{log}" in str(diagnose(log, "void k() {\n  foo();\n}", file, "k", "sm_90a"))
@@ -314,7 +315,7 @@ def test_the_line_is_shown_where_nvrtc_shows_none():
 
 
 def test_reasons_of_a_refused_copy():
-    """The text of the error in CUDA 12.0 ends after the function."""
+    """In CUDA 12.0, the text of NVRTC's error ends after the name of the function."""
     source = "#include <cuda_tma/tma.cuh>\n__global__ void k() { __shared__ cuda_tma::Barrier b; auto c = b; }"
     with pytest.raises(CompileError, match=r"\(2\): function .* is a deleted function: a Barrier must stay"):
         compile_source(source, "k", target="sm_90a")

@@ -182,7 +182,7 @@ def test_unreadable_text_is_not_guessed(name):
 
 @given(st.sampled_from([name for name, _ in MANGLED]), st.data())
 def test_the_parser_accepts_damaged_names(name, data):
-    """The parser returns kinds or None for a truncated name, or for a name with one different letter."""
+    """For a mangled name that is truncated or has one different letter, the parser returns parameter kinds or None."""
     at = data.draw(st.integers(2, len(name)))
     letter = data.draw(st.sampled_from(["", *"ITSJXELNDpvoPKA_1"]))
     found = types_of_name(name[:at] + letter + name[at + 1 :])
@@ -218,7 +218,7 @@ OTHERS = [
 
 
 def random_map(draw):
-    """Draw a typed map. It is a C++ type even if the header refuses its values."""
+    """Draw the C++ type of a typed map, whose values the device header may refuse."""
     data_type, swizzle, fill = draw.choice([*T]), draw.randrange(7), draw.randrange(2)
     others = {"data_type": data_type, "swizzle": swizzle, "oob_fill": fill, "l2_promotion": draw.randrange(4)}
     if draw.random() < 0.25:
@@ -258,7 +258,8 @@ def random_kernel(draw, name):
 
 
 def reported(kernels, source):
-    """Return the types of the kernels of a source twice: from the compiler's table, and from their mangled names."""
+    """Return the parameter types of a source's kernels from the compiler's table, and the same types from the mangled
+    names."""
     asked = {named: f"&cuda_tma::parameters<decltype(+({named}))>" for named in kernels}
     _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
     for expression in (*asked, *asked.values()):
@@ -277,7 +278,8 @@ def reported(kernels, source):
 
 
 def test_types_of_random_kernels():
-    """Compare the compiler's table with each mangled name of a hundred kernels. Half are in a namespace."""
+    """The compiler's table and the mangled names give equal types for a hundred random kernels, of which half are in a
+    namespace."""
     draw = random.Random(13)
     kernels = [random_kernel(draw, f"k{index}") for index in range(100)]
     own, inner = kernels[:50], kernels[50:]
@@ -311,7 +313,7 @@ extern "C" __global__ void none() {}"""
 
 
 def test_each_kernel_of_a_source_has_its_own_types():
-    """A cast selects an overload of a kernel. The name of an extern "C" kernel contains no types."""
+    """In the test, a cast selects an overload of a kernel. The name of an extern "C" kernel contains no types."""
     source = """
 __global__ void scale(float a) {}
 __global__ void scale(int a, float* b) {}
@@ -395,6 +397,6 @@ def test_the_parser_accepts_damaged_tables(content):
 
 
 def test_a_kernel_has_its_name_though_a_parameter_cannot_be_read():
-    """The parameter T1_ refers to a third template argument, but the name has only two template arguments."""
+    """In the test's mangled name, the parameter T1_ refers to a third template argument, but the name has only two."""
     name = "_Z4gemmIiN2ns1AIfEEEvT_T0_T1_"
     assert types_of_name(name) is None and plain_name(name) == "gemm<...>"

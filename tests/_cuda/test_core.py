@@ -1,4 +1,4 @@
-"""Tests of the exchange of descriptors with cuda.core; without a driver, a descriptor is not encoded."""
+"""Tests of the exchange of tensor map descriptors with cuda.core, without a driver."""
 
 import ctypes
 
@@ -18,7 +18,7 @@ DEVICE_OFFSET = 256
 
 @pytest.fixture
 def views(monkeypatch):
-    """Replace cuda.core's view by one that records the objects from which it is made."""
+    """Replace cuda.core's StridedMemoryView by a class that records its constructor's arguments."""
     made = []
 
     class View:
@@ -64,7 +64,7 @@ def test_another_context_is_refused(driver, device_tensor, views):
 
 
 def test_a_copy_is_not_written_to(driver, device_tensor, views, monkeypatch):
-    """If cuda.core could write to its copy, a launch would receive other bytes than the bytes of the descriptor."""
+    """If cuda.core could write to its copy of a descriptor, a launch would receive the changed bytes."""
     ours = cuda_tma.create_tensor_map(device_tensor((64, 128)), OPTIONS)
     elsewhere = ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(128)))
     holder = type("Holder", (), {"__init__": lambda self, values: None, "ptr": ctypes.addressof(elsewhere)})

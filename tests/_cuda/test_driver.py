@@ -1,4 +1,4 @@
-"""Tests of the table of the driver's entry points, in which the place of an entry determines the called function."""
+"""Tests of the table of driver entry points, in which the position of an entry determines the called function."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_the_structure_and_the_names_have_one_order():
 
 
 def test_the_fake_takes_as_many_arguments():
-    """If the stand-in declared more arguments than the driver's function, ctypes would read beyond the passed
+    """If the fake driver's function declared more arguments than the real function, ctypes would read beyond the passed
     arguments."""
     structure = (PACKAGE / "driver.pxd").read_text().partition("cdef struct Driver:")[2]
     assert {name: len(types.split(",")) for name, types in CALL.findall(structure)} == {
@@ -32,7 +32,7 @@ def test_the_fake_takes_as_many_arguments():
 
 
 def test_installed_functions_are_called(driver):
-    """The pointer of each entry point is at the place of its name, and no name is missing."""
+    """In the driver's table, the pointer of each entry point is at the position of its name, and no name is missing."""
     found = _driver.snapshot()
     assert list(found) == list(_driver.snapshot()) and set(found) == set(SIGNATURES) and all(found.values())
     assert len(set(found.values())) == len(found)

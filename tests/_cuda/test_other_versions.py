@@ -1,4 +1,4 @@
-"""Tests of other versions of cuda.core: one without tensor maps, and programs of another compiler."""
+"""Tests with a version of cuda.core that lacks tensor maps, and with programs of another compiler."""
 
 from __future__ import annotations
 

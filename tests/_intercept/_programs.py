@@ -20,7 +20,7 @@ needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="a C comp
 
 
 class Ran(NamedTuple):
-    """The end of the command: its exit status, its document, and its output.
+    """The results of a run of the command, which are its exit status, its document and its output.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Ran(NamedTuple):
 
 
 def run_below(folder: Path, *command: str, schedules: int = 2) -> Ran:
-    """Run a command in a folder, as the program of ``cuda-tma sanitize``."""
+    """Run ``cuda-tma sanitize`` in a folder, with a given command as the checked program."""
     options = ["--json", "out.json", "--schedules", str(schedules)]
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(

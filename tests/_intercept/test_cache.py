@@ -1,5 +1,5 @@
-"""Tests of Triton's cache: it stores equal kernels of two files separately, so that a finding contains the file of the
-running program."""
+"""Tests of Triton's cache, which stores equal kernels of two files separately, so that a finding names the running
+program's file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A test of Triton's interpreter: a note of the session states that the interpreter launches no kernel."""
+"""A test that the report of a program under Triton's interpreter contains a note, because the interpreter launches no
+kernel."""
 
 from __future__ import annotations
 

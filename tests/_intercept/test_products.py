@@ -11,8 +11,8 @@ pytest.importorskip("triton")
 @pytest.mark.parametrize("shape", [(16, 16, 32), (130, 520, 96), (512, 512, 64)])
 @pytest.mark.parametrize("beta", [0.0, 0.5])
 def test_a_product_of_fp8_may_have_any_shape(shape, beta):
-    """The factors are small integers, so that every data type represents their sums exactly. A product needs more than
-    one instruction."""
+    """The matrices contain small integers, so that every data type represents the sums exactly. The simulation of each
+    matrix product needs more than one instruction."""
     from cuda_tma._intercept.triton.products import CublasLt
 
     m, n, k = shape
@@ -25,7 +25,7 @@ def test_a_product_of_fp8_may_have_any_shape(shape, beta):
 
 
 def test_sums_of_fp8_have_the_bits_of_the_device():
-    """A part of 2**-14 of a sum is lost on compute capability 9.0, but not on compute capability 10.0."""
+    """In an fp8 product, a term of 2**-14 of the sum is lost on compute capability 9.0, but not on 10.0."""
     from cuda_tma._intercept.triton.products import CublasLt, WideCublasLt
 
     a = torch.zeros(1, 32)
@@ -37,13 +37,13 @@ def test_sums_of_fp8_have_the_bits_of_the_device():
 
 
 def in_blocks(scales):
-    """Return scales, [rows, columns], in the layout of cuBLAS, flat."""
+    """Return the scales of a [rows, columns] array as a flat array in the layout of cuBLAS."""
     rows, columns = scales.shape
     return scales.reshape(rows // 128, 4, 32, columns // 4, 4).permute(0, 3, 2, 1, 4).flatten()
 
 
 def test_products_with_block_scales():
-    """The factors and the scales are small powers of two, whose products float16 contains."""
+    """The factors and the scales are small powers of two, whose products float16 represents exactly."""
     from cuda_tma._intercept.triton.products import WideCublasLt
 
     random, library = torch.Generator().manual_seed(1), WideCublasLt(None)
@@ -65,7 +65,7 @@ def test_products_with_block_scales():
 
 
 def test_the_scaled_product_of_torch():
-    """The rows and the scales along K are padded to multiples of 128 and 4."""
+    """The layout of block scales pads the rows to a multiple of 128, and the scales along K to a multiple of 4."""
     from cuda_tma._intercept.torch.scaled_mm import is_scaled, scaled_mm
 
     a, b = (torch.full((rows, 64), value).to(torch.float8_e4m3fn) for rows, value in ((96, 2.0), (32, 0.5)))

@@ -1,4 +1,5 @@
-"""Tests of the adapters: right scripts of each runtime have no error, wrong scripts have one at the marked line."""
+"""Tests of the adapters of runtimes. A right script has no error, and a wrong script has an error at its marked
+line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the session of a process: the order of its events, and its progress line."""
+"""Tests of the order of a session's events, and of the progress line on the terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Events(list[tuple[str, int]]):
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_the_progress_line_appears_only_on_a_terminal(capsys, monkeypatch, terminal):
-    """Each launch of the test is short, but the whole run is long enough for the progress line."""
+    """In the test, each launch is short, but the whole run is long enough for the progress line."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     events = Events()
     session = Session(Options(), events)

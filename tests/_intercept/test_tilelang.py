@@ -1,5 +1,4 @@
-"""Tests of TileLang: a finding contains the program's line, not a line of generated Python, also at the first
-compilation."""
+"""Tests of findings in TileLang kernels, which contain the program's line and not a line of generated Python."""
 
 from __future__ import annotations
 

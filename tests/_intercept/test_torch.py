@@ -1,4 +1,5 @@
-"""Tests of ``device="cuda"`` of torch without a GPU: each script runs in a fork of a process that has loaded torch."""
+"""Tests of torch scripts with ``device="cuda"`` on a machine without a GPU. Each script runs in a fork of a process
+that has loaded torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of launch() on a fake driver: kernels, streams and contexts."""
+"""Tests of launch() with kernels, streams and contexts of a fake driver."""
 
 import inspect
 
@@ -75,7 +75,7 @@ def test_streams(launch, driver):
 
 
 def test_the_first_contexts_function_is_launched(driver):
-    """In another context or in an unknown context, launch() uses the context-free kernel."""
+    """In an unknown context, or in a context other than the first one, launch() uses the context-free kernel."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [])
     kernel = core.Kernel.from_handle(handle)
@@ -183,7 +183,7 @@ def test_an_error_while_reading_the_parameters_is_not_kept(driver):
 
 
 def test_a_kernel_that_goes_is_forgotten(driver):
-    """A later kernel can have the handle and the address of a deleted kernel."""
+    """A new kernel can have the same handle and the same address as a deleted kernel."""
     handle = next(HANDLES)
     for sizes in ([4], [8, 8]):
         driver.kernels[handle] = ("k", sizes)

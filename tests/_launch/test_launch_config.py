@@ -1,5 +1,5 @@
-"""Tests of launch configurations: the values that the driver receives from a LaunchConfig or a mapping, and the changes
-after which launch() reads a configuration again."""
+"""Tests of launch configurations. The tests compare the values that the driver receives, and change configurations
+between launches."""
 
 import inspect
 import re
@@ -136,7 +136,7 @@ def test_a_field_without_three_extents_is_refused(launch, name, value):
 
 
 def test_every_field_of_this_cuda_core_is_read():
-    """launch() must read each field, because the driver does not receive an unread field."""
+    """launch() must read each field of a LaunchConfig, because the driver does not receive an unread field."""
     fields = {name for name, member in vars(core.LaunchConfig).items() if inspect.isdatadescriptor(member)}
     assert fields - {"__weakref__", "__dict__"} <= {name for name, *_ in CHANGES}
 

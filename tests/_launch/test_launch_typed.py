@@ -1,4 +1,4 @@
-"""Tests of tensors as arguments for typed maps: their maps, the owner of their memory, and contexts."""
+"""Tests of launches with tensors as arguments for typed maps."""
 
 import gc
 import struct
@@ -95,7 +95,7 @@ def test_the_map_equals_that_of_create_tensor_map(case):
     ("float16", T.BFLOAT16, "bfloat16"), ("bfloat16", T.FLOAT16, "float16"), ("int32", T.TFLOAT32, "float32"),
 ])  # fmt: skip
 def test_numbers_that_the_kernel_would_take_for_others(driver, kernel, stream, device_tensor, dtype, data_type, wanted):
-    """The data types have the same number of bits, so all other fields of the map are right. Without the check, the
+    """The tensor's data type and the kernel's data type have the same number of bits. Without a check of the types, the
     kernel would compute wrong values."""
     tile = MapType(mode="tiled", tile_dim=(16, 32), data_type=data_type)
     taken, right = kernel(tile), device_tensor((64, 128), dtype=wanted)
@@ -115,8 +115,8 @@ def test_numbers_that_the_kernel_would_take_for_others(driver, kernel, stream, d
 
 
 def test_a_block_is_aligned_for_the_encoder(driver, stream, device_tensor):
-    """The driver documents that the tensorMap of cuTensorMapEncodeTiled is aligned to 64 bytes. The test covers
-    parameter blocks on the stack and larger parameter blocks."""
+    """The driver documents that the tensorMap of cuTensorMapEncodeTiled is aligned to 64 bytes. The test covers both
+    small parameter blocks, which are on the stack, and larger ones."""
     tensor = device_tensor((64, 128))
     for count in (1, 3, 7, 8, 20):
         taken = compiled_kernel(driver, "i", *[TILE] * count, sizes=(4, *[128] * count))
@@ -184,7 +184,7 @@ def kernel_of(driver, *parameters):
 
 
 def described(*parameters):
-    """Return the table of a kernel's parameters, which the compiler writes into PTX."""
+    """Return the table of a kernel's parameters that the compiler writes into PTX."""
     words = [len(parameters)]
     for each in parameters:
         if isinstance(each, str):

@@ -1,5 +1,4 @@
-"""Tests of prepared launches, whose arguments change one at a time. The module test_prepared_threads tests them with
-threads."""
+"""Tests of prepared launches, whose arguments change one at a time."""
 
 import dataclasses
 
@@ -31,7 +30,8 @@ def test_a_subclass_may_launch_otherwise(driver):
 
 
 def test_a_launch_is_prepared_once(driver):
-    """A second call of __init__ has no effect. A call without arguments raises an error."""
+    """For a prepared launch, a second call of __init__ has no effect. A call of __init__ without arguments raises an
+    error."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [4])
     prepared = cuda_tma.prepare(core.Kernel.from_handle(handle), CONFIG, 3)
@@ -67,7 +67,7 @@ def test_a_failed_assignment_leaves_the_arguments_unchanged(driver):
 
 
 def test_closed_and_changed_streams_of_a_prepared_launch(driver, device_tensor):
-    """The result of a check of a map for one stream is not valid for another stream or another descriptor."""
+    """A check of a descriptor for one stream is not valid for another stream or another descriptor."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [128])
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))

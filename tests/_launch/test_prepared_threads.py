@@ -1,4 +1,5 @@
-"""Tests of prepared launches that several threads use: the driver receives arguments that were prepared together.
+"""Tests of prepared launches that several threads use. Each launch passes arguments to the driver that were prepared
+together.
 
 The fake driver runs the work of the second thread, because another thread can run during a driver call without the GIL.
 """
@@ -24,7 +25,7 @@ CONFIG = core.LaunchConfig(grid=1, block=32)
 
 @pytest.fixture
 def kernel(driver):
-    """Return kernel(sizes), which makes a kernel with parameters of these sizes."""
+    """Return a function that makes a kernel with parameters of given sizes."""
 
     def kernel(sizes, name="k"):
         handle = next(HANDLES)
@@ -41,7 +42,7 @@ def stream():
 
 @pytest.fixture
 def meanwhile(driver):
-    """Return meanwhile(name, work), which runs the work once, during a call of that entry point of the driver."""
+    """Return a function that makes given work run once, during the next call of a named driver function."""
 
     def meanwhile(name, work):
         call, pending = getattr(driver, name), [work]
@@ -83,7 +84,7 @@ def test_a_descriptor_set_while_the_kernel_is_found_is_compared(driver, kernel, 
 
 
 def test_an_argument_set_while_the_kernel_is_found(driver, kernel, stream, meanwhile):
-    """The launch does not store results that belong to the earlier stream."""
+    """If the stream changes during a launch, the launch does not store results that belong to the earlier stream."""
     prepared = cuda_tma.prepare(kernel([8]), CONFIG, 1)
     meanwhile("cuKernelGetFunction", lambda: prepared.__setitem__(0, 2))
     prepared(stream)
@@ -92,8 +93,8 @@ def test_an_argument_set_while_the_kernel_is_found(driver, kernel, stream, meanw
 
 
 def test_the_driver_reads_a_configuration_of_its_own(driver, kernel, stream, meanwhile):
-    """Other threads prepare launches with other configurations while the driver reads a configuration. The read
-    configuration does not change."""
+    """While the driver reads a configuration, other threads prepare launches with other configurations. The
+    configuration that the driver reads does not change."""
     clustered, cooperative = (core.LaunchConfig(grid=1, block=32) for _ in range(2))
     clustered.cluster, cooperative.is_cooperative = (2, 1, 1), True
     one = kernel([8])
@@ -143,7 +144,8 @@ def test_an_argument_set_by_the_garbage_collector_is_not_lost(kernel):
 
 
 def test_the_end_of_an_old_argument_may_use_it(driver, kernel, stream, device_tensor):
-    """The finalizer of the old argument reads the new argument."""
+    """When an argument of a prepared launch is replaced, the finalizer of the old argument can read the new
+    argument."""
 
     class Last(device_tensor):
         def __del__(self):
@@ -176,8 +178,8 @@ def test_invalid_argument(kernel, index):
 
 @pytest.mark.parametrize("door", ["launch", "prepared", "by name"])
 def test_the_gil_is_free_while_the_driver_launches(driver, kernel, stream, door):
-    """A Python function replaces the driver's function. The function returns 1 (refused) if this thread holds the GIL,
-    or 0 (success)."""
+    """A Python function replaces the driver's launch function. It returns an error if the calling thread holds the
+    GIL."""
     entry_points = dict(_driver.snapshot())
     has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value
     _driver.install({**entry_points, "cuLaunchKernelEx": has_gil})
@@ -191,7 +193,7 @@ def test_the_gil_is_free_while_the_driver_launches(driver, kernel, stream, door)
 
 
 def test_the_gil_is_free_while_a_kernel_is_loaded(driver, kernel, stream):
-    """The test checks the GIL when the launch makes the stream's context current to load the kernel."""
+    """The launch releases the GIL before it makes the stream's context current to load the kernel."""
     has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value
     _driver.install({**_driver.snapshot(), "cuCtxPushCurrent": has_gil, "cuCtxPopCurrent": has_gil})
     cuda_tma.launch(stream, CONFIG, kernel([8]), 1)
@@ -199,7 +201,7 @@ def test_the_gil_is_free_while_a_kernel_is_loaded(driver, kernel, stream):
 
 
 def test_a_prepared_launch_does_not_keep_a_default_stream(driver, kernel, device_tensor):
-    """The current context may change before the next launch."""
+    """A default stream belongs to the current context, which may change before the next launch."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(8, 8))
     prepared = cuda_tma.prepare(kernel([128]), CONFIG, descriptor)
     for default in (core.LEGACY_DEFAULT_STREAM, core.PER_THREAD_DEFAULT_STREAM):
@@ -248,7 +250,7 @@ def test_a_refused_prepared_launch_is_named(driver, kernel, stream):
 
 @pytest.mark.parametrize("size_bytes", [1016, 1024, 1032, 4096])
 def test_blocks_of_any_size(driver, kernel, stream, size_bytes):
-    """Blocks of at most 1024 bytes are on the stack."""
+    """Parameter blocks of at most 1024 bytes are on the stack."""
     one = kernel([8] * (size_bytes // 8))
     numbers = list(range(size_bytes // 8))
     cuda_tma.launch(stream, CONFIG, one, *numbers)

@@ -1,4 +1,5 @@
-"""Tests of prepared launches of typed maps: the launch keeps a tensor, and changes the address in its map."""
+"""Tests of prepared launches with typed maps. A prepared launch keeps each tensor, and changes the address in the
+tensor's map."""
 
 import dataclasses
 import gc
@@ -65,7 +66,7 @@ def test_tensors_that_differ_in_more_are_encoded_again(driver, kernel, stream, d
 
 
 def test_a_tensor_in_the_place_of_a_descriptor(driver, kernel, stream, device_tensor):
-    """The launch does not change the user's descriptor, and a later change of the descriptor does not change the
+    """A prepared launch does not change the user's descriptor, and later changes of the descriptor do not affect the
     launch."""
     first, second = device_tensor((64, 128)), device_tensor((64, 128), address=1 << 33)
     descriptor = cuda_tma.create_tensor_map(first, TILE.options)
@@ -118,7 +119,8 @@ def test_another_context_makes_the_map_again(driver, kernel, device_tensor):
 
 
 def test_threads_that_launch_and_set(driver, kernel, stream):
-    """Each launch uses maps that a thread has set. Threads set the two arguments independently."""
+    """Each launch uses tensor maps that some thread has set. The threads set the two arguments of the launch
+    independently."""
     tensors = [Counted((64, 128), address=(1 + index) << 32) for index in range(8)]
     maps = [made(tensor) for tensor in tensors]
     prepared = cuda_tma.prepare(kernel(TILE, TILE, sizes=(128, 128)), CONFIG, tensors[0], tensors[0])

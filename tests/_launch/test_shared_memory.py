@@ -1,4 +1,4 @@
-"""Dynamic shared memory of a launch: its size, and the kernel's limit, which the launch raises."""
+"""Tests of a launch's dynamic shared memory, and of the kernel's limit, which launch() raises."""
 
 import pytest
 from cuda import core
@@ -13,8 +13,8 @@ KB = 1024
 
 @pytest.fixture
 def kernel(driver):
-    """Return kernel(static, dynamic), which makes a kernel without parameters from two sizes of shared memory in
-    bytes."""
+    """Return a function that makes a kernel from two sizes of shared memory in bytes, the static size and the dynamic
+    size."""
 
     def kernel(static=0, dynamic=0):
         handle = next(HANDLES)
@@ -93,7 +93,7 @@ def test_each_device_has_a_limit(driver, kernel):
 
 
 def test_streams_with_an_unknown_context(driver, kernel):
-    """The context of a default stream is the current one, and each launch reads it again."""
+    """A default stream belongs to the current context, which each launch reads again."""
     taken = kernel()
     for device in (0, 1, 0):
         driver.context, driver.device = 0xC0DE + device, device
@@ -118,7 +118,8 @@ def test_a_compiled_kernel_gets_its_arguments(driver, kernel, stream, launch):
 
 @pytest.mark.parametrize(("dynamic", "calls"), [(16, 0), (100 * KB, 1), (300 * KB, 0)])
 def test_occupancy_of_a_kernel_before_a_launch(driver, kernel, stream, dynamic, calls):
-    """The query reports occupancy up to the device's limit; only a launch reports an excess."""
+    """An occupancy query raises a kernel's limit on shared memory up to the device's limit. Only a launch reports an
+    excess."""
     taken = kernel(8, dynamic)
     allow_on_current_device(taken, dynamic)
     raised = driver.called("cuKernelSetAttribute")
@@ -130,7 +131,8 @@ def test_occupancy_of_a_kernel_before_a_launch(driver, kernel, stream, dynamic, 
 
 @pytest.mark.parametrize("ask", [lambda kernel: allow_on_current_device(kernel, 64 * KB), static_shared_bytes_of])
 def test_a_query_before_anything_else_loads_the_driver(unfound_driver, ask):
-    """The query may be the first call of a process. This process has no driver."""
+    """A query of a kernel's shared memory may be the first driver call of a process. The process of the test has no
+    driver."""
     with pytest.raises(RuntimeError, match="no NVIDIA driver"):
         ask(core.Kernel.from_handle(next(HANDLES)))
 

@@ -1,4 +1,4 @@
-"""Tests of typed maps in a kernel's parameters: descriptors that match the type, and descriptors that do not."""
+"""Tests of descriptors that match, or do not match, the type of a typed map in a kernel's parameters."""
 
 import ctypes
 import dataclasses
@@ -135,7 +135,7 @@ class Bytes128(ctypes.Structure):
 
 
 def others(raw):
-    """Return objects with 128 bytes that are not descriptors of cuda_tma."""
+    """Return objects that contain 128 bytes, but are not descriptors of cuda_tma."""
     bound = CUtensorMap()
     ctypes.memmove(int(bound.getPtr()), raw, 128)
     return [bound, Bytes128.from_buffer_copy(raw), np.frombuffer(raw, "V128")[0]]
@@ -175,7 +175,7 @@ def test_a_parameter_that_is_not_read_takes_any_descriptor(launch, tensor):
 
 @pytest.fixture
 def uploaded(monkeypatch):
-    """Return uploaded(tensors, options), which returns a Buffer with a copy of the tensors' maps."""
+    """Return a function that copies the tensor maps of given tensors into a Buffer."""
     addresses = iter(range(0xB0000000, 0xC0000000, 1 << 20))
 
     class Resource:
@@ -242,8 +242,8 @@ def test_a_buffer_to_which_nothing_was_uploaded(launch, tensor, uploaded):
 
 @pytest.mark.parametrize("map_type", [TILE, COLUMN, dataclasses.replace(TILE, oob_fill=1, l2_promotion=3)])
 def test_each_bit_that_a_type_fixes_is_one_of_a_field(map_type):
-    """The bits of a map's type and the bits of all other fields are disjoint. Maps with different parameters differ
-    only in these bits."""
+    """In the 128 bytes of a tensor map, the bits that a typed map fixes and the bits of all other fields are
+    disjoint."""
     mask, value = fixed_bits(map_type)
     named = {"data_type", "interleave", "swizzle"} | {
         name for name in ("oob_fill", "l2_promotion") if getattr(map_type, name)

@@ -1,4 +1,4 @@
-"""The functions and values that the tests of ``arguments`` and related tests share."""
+"""The functions and values that several tests of tensor map creation share."""
 
 from __future__ import annotations
 

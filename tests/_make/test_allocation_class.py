@@ -1,5 +1,4 @@
-"""Tests of the allocation class, and of drivers that set this class wrongly. The function _fix_allocation_class in
-_make/encode.pyx corrects the class."""
+"""Tests of the allocation class in a tensor map, and of drivers that set this class wrongly."""
 
 import pytest
 
@@ -12,7 +11,8 @@ OLD = ["cuTensorMapSetAllocationClass"]
 
 @pytest.fixture
 def blackwell(driver):
-    """Return a driver without the entry point for compute capability 10.0, which reports every tensor as LARGE."""
+    """Return a fake driver without the entry point for compute capability 10.0. The fake driver reports every tensor as
+    LARGE."""
     driver.compute_capability, driver.encodes_class = (10, 0), 2
     driver.install(without=OLD)
     return driver
@@ -66,7 +66,8 @@ def test_the_bit_is_bit_85_and_no_other(blackwell, device_tensor):
 
 @pytest.mark.parametrize("compute_capability", [(9, 0), (9, 9), (10, 0), (10, 3), (12, 0)])
 def test_compute_capabilities(blackwell, device_tensor, compute_capability):
-    """Before compute capability 10.0, the class has no meaning, and its bit keeps the value that the driver wrote."""
+    """Before compute capability 10.0, the allocation class has no meaning, and its bit keeps the value that the driver
+    wrote."""
     blackwell.compute_capability = compute_capability
     wanted = 1 if compute_capability >= (10, 0) else 2
     assert made(device_tensor, (64, 128)).params.allocation_class == wanted

@@ -1,4 +1,4 @@
-"""Tests of parameters from a tensor and options: driver order, extents, strides in bytes, and data types."""
+"""Tests of the tensor map parameters that the package computes from a tensor and options."""
 
 import ctypes
 
@@ -30,7 +30,7 @@ def test_shape_order_becomes_driver_order_and_strides_become_bytes():
 @given(st.data())
 @settings(max_examples=200, deadline=None)
 def test_params_address_the_elements_that_numpy_does(data):
-    """Compare the byte offset of each element with NumPy's offset, for any slices of the outer dimensions."""
+    """The byte offset of each element equals NumPy's offset, for any slices of the outer dimensions."""
     rank = data.draw(st.integers(1, 5))
     shape = data.draw(st.lists(st.integers(1, 5), min_size=rank, max_size=rank))
     array = np.zeros((*shape[:-1], 16 * shape[-1]), data.draw(st.sampled_from(["u1", "i2", "f4", "f8"])))
@@ -144,7 +144,7 @@ def test_a_data_type_of_the_same_size_is_taken(data_type):
 
 
 def test_the_largest_stride_that_is_described():
-    """The limit of a stride applies to elements. Only the driver checks the number of bytes."""
+    """The package limits a stride in elements, and only the driver checks the stride in bytes."""
     assert params_of((4, 8), (2**40 - 1, 1), box_dim=(1, 4)).global_strides == (4 * (2**40 - 1),)
     # A map does not use the stride of a dimension with the extent 1.
     assert params_of((1, 8), (-5, 1), box_dim=(1, 4)).global_strides == (32,)
@@ -195,7 +195,7 @@ def test_dtypes_beyond_the_tables(dtype):
 
 
 def _of_dtype(shape, code, bits, lanes):
-    """Return a tensor of any DLPack dtype."""
+    """Return a tensor with a given DLPack dtype."""
     capsule = describe_tensor(shape, None, "uint8").capsule()
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
@@ -216,7 +216,7 @@ def _of_dtype(shape, code, bits, lanes):
 
 @pytest.mark.parametrize("rank", range(7))
 def test_options_of_another_rank(rank):
-    """The error contains the tensor's rank if no options are valid for the tensor."""
+    """If no options are valid for the tensor, the error contains the tensor's rank."""
     for values in {1, 2, 4, 5, 6} - {rank}:
         of_options = rf"box_dim=.* has length {values} for a tensor of rank {rank}"
         with pytest.raises(TensorMapError, match=of_options if 1 <= rank <= 5 else f"rank {rank}") as caught:

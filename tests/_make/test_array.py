@@ -86,15 +86,15 @@ def test_no_device_at_all(driver):
 
 
 def test_a_map_of_an_address_has_no_tensor(driver, device_tensor):
-    """A map of addresses does not keep a tensor, even if a tensor has this address and geometry."""
+    """A tensor map of an address does not keep a tensor, even if a tensor has the same address and geometry."""
     for count in (1, 2):
         array = cuda_tma.create_tensor_maps(device_tensor((64, 128)), OPTIONS, addresses=[1 << 20] * count)
         assert (array[0].tensor, array[0].is_stale()) == (None, False)
 
 
 def test_like_tensors_are_encoded_once(driver, device_tensor):
-    """For tensors that differ only in the address, one call for all tensors gives the same bytes and errors as one call
-    for each tensor."""
+    """For tensors that differ only in their addresses, one common call gives the same bytes and errors as separate
+    calls."""
     shapes = [(64, 128)] * 5 + [(32, 128)] * 2 + [(64, 128)]
     tensors = [device_tensor(shape, address=(1 << 33) + 4096 * n) for n, shape in enumerate(shapes)]
     array = cuda_tma.create_tensor_maps(tensors, OPTIONS)
@@ -135,7 +135,7 @@ def test_an_element_has_its_dtype(driver, device_tensor, make):
 
 
 def test_tensors_of_several_dtypes(driver, device_tensor):
-    """The maps of these tensors have equal bytes, but the tensors have different dtypes."""
+    """The test's tensors have different dtypes, but equal bytes in their tensor maps."""
     tensors = [device_tensor((64, 128), dtype=dtype, address=1 << 32) for dtype in ("int8", "uint8", "uint8")]
     array = cuda_tma.create_tensor_maps(tensors, OPTIONS)
     assert driver.encoded == 2
@@ -167,7 +167,8 @@ def test_each_element_keeps_its_tensor(driver, device_tensor):
 
 
 def test_the_memory_outlives_the_tensor(driver):
-    """In torch, x.data = ... replaces the storage of a tensor. The element and the array keep the old storage."""
+    """In torch, the assignment ``x.data = ...`` replaces the storage of a tensor. The array of tensor maps keeps the
+    old storage."""
     torch = pytest.importorskip("torch")
     driver.pinned = ((0, 1 << 63),)
     for keep in (lambda x: cuda_tma.create_tensor_maps([x], OPTIONS),
@@ -221,7 +222,8 @@ def test_replaced_addresses_belong_to_no_tensor(driver, device_tensor):
 
 
 def test_maps_of_32_byte_addresses(driver, device_tensor):
-    """The interleave is 32B. The CUDA programming guide has an example of a tensor with channels of 16 bytes."""
+    """The test's maps have an interleave of 32B, as in the CUDA programming guide's example with channels of 16
+    bytes."""
     options = TensorMapOptions((1, 8, 8, 16), interleave="32B", swizzle="32B", data_type="UINT16")
     shape = {"shape": (4, 16, 16, 16), "dtype": "uint16"}
     array = cuda_tma.create_tensor_maps([device_tensor(**shape)] * 2, options)
@@ -270,7 +272,7 @@ def test_a_failed_replacement_is_undone(driver, device_tensor):
 
 
 def test_a_failed_replacement_is_undone_without_the_driver(driver, device_tensor):
-    """If the driver's function failed permanently, the driver could not restore the addresses."""
+    """The package restores the addresses without the driver, because the driver's function may fail again."""
     array = cuda_tma.create_tensor_maps([device_tensor((64, 128), address=1 << n) for n in (32, 33, 34)], OPTIONS)
     before = bytes(array)
     driver.half_replaced, driver.half_replaced_from = 700, 0x100000
@@ -314,7 +316,7 @@ def test_the_buffer_is_read_only(driver, device_tensor):
 
 
 def test_each_map_is_of_its_own_tensor(driver, device_tensor):
-    """Equal and different tensors alternate, and the map of each tensor is right after the addresses were replaced."""
+    """After a replacement of addresses, each tensor's map is right, also if equal and different tensors alternate."""
     shapes = [(64, 64), (64, 64), (32, 32), (64, 64), (64, 64)]
     tensors = [device_tensor(shape, address=(index + 1) << 20) for index, shape in enumerate(shapes)]
     maps = cuda_tma.create_tensor_maps(tensors, OPTIONS)

@@ -1,4 +1,4 @@
-"""Tests of the three functions that create a descriptor: they take the same options, and distinguish other calls."""
+"""Tests of the three functions that create a tensor map descriptor from the same options."""
 
 import dataclasses
 import inspect
@@ -12,7 +12,7 @@ FIELDS = [field.name for field in dataclasses.fields(TensorMapOptions)]
 
 
 def device():
-    """Return a Device for the fake driver, because its constructor would need the real driver."""
+    """Return a Device of the fake driver without a call of the constructor, which would need the real driver."""
     found = object.__new__(cuda_tma.Device)
     object.__setattr__(found, "_ordinal", 0)
     return found
@@ -50,7 +50,7 @@ def test_every_option_is_a_keyword_of_every_door(function, first):
 
 
 def test_every_option_reaches_its_field(door, device_tensor):
-    """The test gives each option a different value."""
+    """The test passes a different value for each option of a tensor map."""
     tensor = device_tensor((4, 16, 16, 32), dtype="float16")
     keywords = {
         "box_dim": (1, 7, 5, 16), "element_strides": (4, 3, 2, 1), "data_type": "FLOAT16", "interleave": "32B",
@@ -69,7 +69,7 @@ def test_every_option_reaches_its_field(door, device_tensor):
 
 
 def test_calls_that_differ_in_one_keyword(door, device_tensor):
-    """The test runs each call after every other call, and also after itself."""
+    """The test runs each call directly after every other call, and also twice in a row."""
     tensor = device_tensor((64, 64))
     box_dim, nan, steps = (8, 16), "NAN", (2, 1)
     calls = [

@@ -1,4 +1,5 @@
-"""Tests of maps in device memory. cuda.core allocates the memory, except for a stream that captures a graph."""
+"""Tests of uploads of tensor maps to device memory. During a stream capture, the package itself allocates the
+memory."""
 
 import ctypes
 import gc
@@ -15,15 +16,15 @@ STREAM, OWN = 0x5000, 0xC0D3
 
 
 class ForeignStream:
-    """A stream like a stream of torch, which has only a handle."""
+    """A stand-in for a stream of torch, which has only a handle."""
 
     def __init__(self, handle=STREAM):
         self.__cuda_stream__ = (0, handle)
 
 
 class CoreMemory:
-    """A stand-in for cuda.core's Device that records the requests to its memory resource. The stand-in has no
-    allocate(), which would require set_current()."""
+    """A stand-in for cuda.core's Device that records the requests to its memory resource. The stand-in has no method
+    allocate(), because that method would require set_current()."""
 
     def __init__(self):
         self.asked = []
@@ -68,7 +69,7 @@ def test_memory_is_cuda_cores(driver, maps, memory):
 
 @pytest.mark.parametrize(("handle", "wanted"), [(STREAM, STREAM), (0, 1), (1, 1), (2, 2)])
 def test_a_foreign_stream_becomes_cuda_cores(driver, maps, memory, handle, wanted):
-    """The upload needs no set_current(), although only torch created the context."""
+    """The upload needs no call of set_current(), even if only torch has created the context."""
     maps.upload(ForeignStream(handle))
     ((device_id, size, stream),) = memory.asked
     assert (device_id, size, type(stream), int(stream.handle)) == (3, 384, core.Stream, wanted)
@@ -84,8 +85,8 @@ def test_a_graph_builder_allocates_on_its_stream(driver, maps, memory):
 
 
 def test_a_capture_gets_memory_of_its_own(driver, maps, memory):
-    """Memory of the graph would limit the graph to one launch. The memory of the upload is valid until the Buffer is
-    freed."""
+    """An upload during a capture uses memory that is valid until the Buffer is freed. Memory of the graph would limit
+    the graph to one launch."""
     driver.capturing = (STREAM,)
     # The current context is not the context of the stream.
     driver.context = 0xD00D
@@ -125,7 +126,7 @@ def test_a_context_that_is_gone(driver, maps):
 
 
 def test_a_capture_mode_that_is_refused(driver, maps):
-    """The upload restores the thread's capture mode, even if only the first change of the mode succeeds."""
+    """The upload restores the thread's capture mode, even if the second change of the mode fails."""
 
     class Once(dict):
         __getitem__ = dict.pop
@@ -137,7 +138,7 @@ def test_a_capture_mode_that_is_refused(driver, maps):
 
 
 def test_memory_is_allocated_and_freed_without_the_gil(driver, maps):
-    """The call may wait for work of the device, and that work may include a host function in Python."""
+    """An allocation may wait for the device, and the device may wait for a host function in Python."""
     driver.capturing, driver.context = (STREAM,), OWN
     # PyGILState_Check() returns 0, the code of success, if the thread does not hold the GIL.
     has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value

@@ -1,4 +1,4 @@
-"""Tests of the owner of a tensor's memory, the device that reads it, and the context in which a map is valid."""
+"""Tests of a tensor's memory owner, of its device, and of the context in which its tensor map is valid."""
 
 import pytest
 from cuda import core
@@ -81,7 +81,8 @@ def test_facts_about_a_view_are_not_queried_again(driver):
 
 @pytest.mark.parametrize("nth", [0, 2])
 def test_a_driver_that_fails_to_report_the_owner_of_memory(driver, nth):
-    """The driver fails at the first query of the memory's attributes, or at the third one, which returns the device."""
+    """In the test, the driver fails at the first query of the memory's attributes, or at the third query, which returns
+    the device."""
     answers, ask = [0] * nth + [700], type(driver).cuPointerGetAttribute
     driver.allocated = {RANGE: 0}
 
@@ -96,7 +97,7 @@ def test_a_driver_that_fails_to_report_the_owner_of_memory(driver, nth):
 
 
 def test_no_memory(driver):
-    """The function does not query the driver, although the exporter may report any device."""
+    """For a tensor without memory, the package does not query the driver."""
     for device_type in (CPU, CUDA, PINNED, MANAGED, ROCM, 0):
         with pytest.raises(TensorMapError, match=r"has no memory of its own \(address 0\)"):
             create(Exporter(device_type=device_type, address=0))
@@ -112,7 +113,7 @@ def test_memory_may_begin_at_an_offset(driver):
 
 
 def test_the_current_device(driver):
-    """The function reads the device of the current context again if another context was current before."""
+    """The package reads the current device again after the current context has changed."""
     driver.device, driver.context = 1, 0xA0
     assert (current_device(), current_device()) == (1, 1)
     assert len(driver.called("cuCtxGetDevice")) == 1
@@ -166,7 +167,7 @@ def test_green_contexts_share_the_memory_of_the_primary_one(driver, launch_elsew
 
 
 def test_a_device_whose_primary_context_is_not_active_has_none(driver, launch_elsewhere):
-    """The function does not retain the primary context, because that would create it."""
+    """The package does not retain a primary context that is not active, because that call would create the context."""
     driver.primary, driver.green = {}, (GREEN,)
     with refused(OTHER, 0):
         launch_elsewhere(GREEN, OTHER)

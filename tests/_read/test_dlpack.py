@@ -1,4 +1,4 @@
-"""Tests of the fields of DLPack capsules and CUDA arrays, and of the return of memory to its owners."""
+"""Tests of the fields of DLPack capsules and CUDA arrays, and of the release of their memory."""
 
 import ctypes
 import gc
@@ -48,8 +48,8 @@ def test_an_exporter_gets_the_newest_request_that_it_supports():
 
 
 def test_host_memory_is_requested_without_a_stream():
-    """The device types are 2 for CUDA and 13 for managed memory. A request for pinned memory (3) or CPU memory (1) has
-    no stream."""
+    """A DLPack request for pinned memory (type 3) or CPU memory (type 1) passes no stream, unlike a request for CUDA
+    memory (2) or managed memory (13)."""
     asked = {}
     for device_type in (1, 2, 3, 13):
         tensor = Exporter(device_type=device_type)
@@ -172,7 +172,8 @@ def patient():
 
 @pytest.mark.parametrize("exporter", [Exporter, OldExporter])
 def test_deleters_are_called_without_the_gil(patient, exporter):
-    """The deleter waits for a thread that runs Python. The release of device memory may also wait for a thread."""
+    """In the test, the deleter of a capsule waits for a thread that runs Python, as the release of device memory may
+    do."""
     tensor = exporter()
     tensor.managed.deleter = ctypes.cast(LIBC.sem_wait, ctypes.c_void_p).value
     exported = export_tensor(tensor)
@@ -199,7 +200,7 @@ def test_deleters_are_called_without_the_gil(patient, exporter):
 
 
 def test_a_capsule_of_ours_shows_the_tensor():
-    """NumPy receives the capsule, and releases it after the test's other references."""
+    """NumPy receives the test's capsule, and releases the capsule after all other references."""
     values = np.arange(12, dtype=np.float32).reshape(3, 4)[:, ::2]
     exported = export_tensor(values)
     gone = weakref.ref(values)
@@ -363,7 +364,7 @@ def test_an_exchange_that_gives_nothing():
 
 
 def test_a_tensor_that_requires_grad_is_ordered_detached():
-    """The function exports the detached tensor, because torch cannot export a tensor that requires a gradient."""
+    """The package exports the detached tensor, because torch cannot export a tensor that requires a gradient."""
 
     class Parameter(Exporter):
         requires_grad = True
@@ -382,14 +383,14 @@ def test_a_tensor_that_requires_grad_is_ordered_detached():
     [(2, -1, []), (2, 0, [None]), (2, 0x70, [0x70]), (13, 0, [None]), (13, 0x70, [0x70]), (3, -1, [])],
 )
 def test_pending_work_is_waited_for(driver, device_type, stream_ptr, asked):
-    """A stream of None means the legacy default stream, for CUDA memory and for managed memory."""
+    """For CUDA memory and managed memory, the stream None of DLPack means the legacy default stream."""
     tensor = Exporter(device_type=device_type)
     StridedMemoryView.from_dlpack(tensor, stream_ptr)
     assert [keywords["stream"] for keywords in tensor.asked[1:]] == asked
 
 
 def test_the_owner_of_a_buffer_need_not_be_readable():
-    """The owner object keeps the memory valid. The function does not read the owner's attributes."""
+    """The package keeps the owner of a Buffer's memory alive, but does not read the owner's attributes."""
     # NumPy does not export a structured array through DLPack.
     owner = np.zeros(4, [("field", "f4")])
     buffer = Buffer.from_handle(1 << 32, 8192, owner=owner)

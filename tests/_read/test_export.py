@@ -1,4 +1,4 @@
-"""Tests of reads of torch's tensors in place: tensors without memory, the owner, and the time of the read."""
+"""Tests that the package reads the fields of torch's tensors directly, without a DLPack capsule."""
 
 import gc
 import weakref
@@ -34,7 +34,7 @@ def doors():
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("inference", [False, True])
 def test_negative_views_are_refused(dtype, inference):
-    """The cases are tensors of any dtype, dense tensors, and tensors that torch does not treat as views."""
+    """The package refuses negative views of any dtype, also dense ones, and ones that torch does not treat as views."""
     with torch.inference_mode(inference):
         negative = torch._neg_view(torch.ones(16, 16).to(dtype))
     for tensor in (negative, negative.detach(), negative[2:], negative.view(-1)[:8], negative[:1]):
@@ -127,7 +127,8 @@ def test_a_tensor_that_resizes_itself_is_read_as_it_then_is(kind, dtype):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
 def test_the_storage_is_kept_and_not_the_tensor(dtype):
-    """In torch, x.data = y replaces the storage. The descriptor keeps the first storage."""
+    """In torch, the assignment ``x.data = y`` replaces the storage of a tensor. The descriptor keeps the first
+    storage."""
 
     class Array(np.ndarray):
         """An array that supports weak references, unlike NumPy's arrays."""
@@ -147,7 +148,7 @@ def test_the_storage_is_kept_and_not_the_tensor(dtype):
 
 
 def test_a_class_is_not_a_tensor():
-    """Only instances of the class support the protocols."""
+    """A tensor class is not a tensor, because only instances of the class support the protocols."""
     for kind, name in ((torch.Tensor, "torch.Tensor"), (np.ndarray, "numpy.ndarray"), (int, "int")):
         with pytest.raises(TensorMapError, match=f"^the class {name} is not a tensor. Pass a torch, "):
             cuda_tma.create_tensor_map(kind, box_dim=(8, 8))
@@ -188,7 +189,7 @@ def test_fields_read_from_a_tensor(dtype):
 
 
 class OfOldTorch(torch.Tensor):
-    """A tensor like a tensor of a torch version without DLPack's C exchange API."""
+    """A stand-in for a tensor of an old torch version, which lacks DLPack's C exchange API."""
 
     __dlpack_c_exchange_api__ = None
 

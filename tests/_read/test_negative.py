@@ -1,4 +1,4 @@
-"""Tests of torch's internal function that detects a negative view: its result equals the result of the method."""
+"""Tests that torch's internal function for negative views and torch's public method give equal results."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Tests of tensors of every library and protocol: the package reads a tensor without a copy, or refuses it."""
+"""Tests that the package reads tensors of every library and protocol without a copy, or refuses them."""
 
 import ctypes
 import pickle
@@ -46,7 +46,8 @@ def test_a_copy_is_refused(driver, device_tensor):
 
 
 def test_a_cupy_array_is_read_off_its_attributes(driver, monkeypatch):
-    """A fake array has CuPy's attributes. The function calls __dlpack__ only for facts that the attributes lack."""
+    """The test's fake array has CuPy's attributes. The package calls __dlpack__ only for facts that the attributes
+    lack."""
     cupy = types.ModuleType("cupy")
 
     class ndarray:

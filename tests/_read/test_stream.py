@@ -1,4 +1,4 @@
-"""Tests of streams of every kind for launches, the driver's queries about streams, and objects that are not streams."""
+"""Tests of the objects that the package accepts or refuses as streams."""
 
 from unittest import mock
 
@@ -13,7 +13,7 @@ FOREIGN = core.LEGACY_DEFAULT_STREAM, core.PER_THREAD_DEFAULT_STREAM
 
 
 class Endless:
-    """An object whose stream is itself."""
+    """An object whose attribute for its stream is the object itself."""
 
     @property
     def stream(self):
@@ -79,8 +79,7 @@ def test_a_builders_stream_is_launched_on(driver, kernel):
 def test_default_streams_are_of_the_context_that_is_current_then(
     driver, kernel, map_kernel, descriptor, stream, handle
 ):
-    """The driver resolves a default stream at each call, so the package keeps no context and no results for this
-    stream."""
+    """The driver resolves a default stream at each call, so the package stores no context for a default stream."""
     prepared = cuda_tma.prepare(map_kernel, CONFIG, descriptor)
     for _ in range(2):
         cuda_tma.launch(stream, CONFIG, map_kernel, descriptor)
@@ -122,7 +121,7 @@ def test_shared_contexts_are_queried_once(driver, map_kernel, descriptor):
 
 @pytest.mark.parametrize("names", [{"cuStreamGetCtx"}, {"cuCtxGetId"}])
 def test_a_stream_whose_context_the_driver_does_not_report(driver, map_kernel, descriptor, names):
-    """The launch reports the error of the stream, and other functions do not."""
+    """A launch on a stream runs even if the driver does not report the context of the stream."""
     driver.errors = dict.fromkeys(names, 1)
     stream = core.Stream.from_handle(0x5000)
     for _ in range(2):
@@ -132,7 +131,8 @@ def test_a_stream_whose_context_the_driver_does_not_report(driver, map_kernel, d
 
 
 def test_the_kernel_is_looked_up_in_the_streams_context(driver, kernel):
-    """Another context may be current before the call. This context is current again after the call."""
+    """A context that is current before a launch is current again after the launch, even if the stream belongs to
+    another context."""
     driver.stream_context = 0xBEE5
     cuda_tma.launch(core.Stream.from_handle(0x5000), CONFIG, kernel, 1)
     assert driver.launches[-1].function == 0x1000 | 5 and (driver.context, driver.stack) == (0xC0DE, [])
@@ -149,7 +149,7 @@ def test_a_kernel_not_found_in_a_context_is_launched_directly(driver, kernel, fa
 
 
 class Subclass(core.Stream):
-    """A stream with a property that is true if the stream is closed."""
+    """A subclass of a stream with a property that is true if the stream is closed."""
 
     ended = False
     handle = 0x5000
@@ -203,7 +203,8 @@ def test_the_descriptor_of_another_context_is_named(driver, device_tensor, numbe
 
 
 def test_another_stream_at_the_address_of_a_closed_one(driver, kernel):
-    """A prepared launch keeps results for the first stream, and must not use them for a new stream at its address."""
+    """A prepared launch stores results for a stream, and must not use the results for a new stream at the same
+    address."""
     firsts = [core.Stream.from_handle(handle) for handle in range(0x10000, 0x11000, 16)]
     prepared = {id(stream): cuda_tma.prepare(kernel, CONFIG, 1) for stream in firsts}
     for stream in firsts:

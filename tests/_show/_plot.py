@@ -1,4 +1,4 @@
-"""Names that the tests of ``plot`` and related tests share."""
+"""The functions and values that the tests of pictures share."""
 
 from __future__ import annotations
 

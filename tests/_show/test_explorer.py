@@ -1,4 +1,4 @@
-"""Tests of the swizzle explorer: its JavaScript and Python compute equal results for every type, swizzle and access."""
+"""Tests that the JavaScript of the swizzle explorer and the Python package compute equal results."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def matrix(data_type, swizzle, columns, rows=ROWS):
 
 
 def cases_of_every_mode():
-    """Return for each type and swizzle a row that fills the span, and a row that leaves a gap."""
+    """Return, for each type and swizzle, one box row that fills the swizzle span and one box row that leaves a gap."""
     for data_type, element in KINDS.items():
         for swizzle in S:
             if element.swizzles is None or swizzle in element.swizzles:
@@ -94,8 +94,8 @@ def cases_of_every_mode():
 
 
 def test_the_page_computes_the_same_as_python(computed):
-    """Compare the offset of every element, and the worst conflict of each access, for every type, swizzle and several
-    widths."""
+    """The page and Python compute equal offsets of elements and equal bank conflicts, for every type, every swizzle and
+    several widths."""
     cases = [*cases_of_every_mode()]
     assert {(data_type, swizzle) for data_type, swizzle, _ in cases} >= {(T.UINT16, swizzle) for swizzle in S}
     assert {data_type for data_type, _, _ in cases} == set(KINDS) and len(cases) > 50
@@ -111,8 +111,7 @@ def test_the_page_computes_the_same_as_python(computed):
 
 
 def strided(params, width):
-    """Return the words in each bank for lanes whose addresses differ by a row and three elements, from the second row
-    on."""
+    """Return the shared-memory words in each bank, for lanes whose addresses differ by one row and three elements."""
     unit = unit_bytes(params)
     words = set()
     for lane in range(min(32, 128 // unit)):

@@ -1,4 +1,4 @@
-"""Tests of the HTML of a tensor map: it is well-formed, and contains every parameter once, and the bank picture."""
+"""Tests of the HTML of a tensor map, which is well-formed, and contains each parameter once."""
 
 import dataclasses
 import sys
@@ -38,7 +38,7 @@ def has_matplotlib(request, monkeypatch):
 
 
 def cells(text):
-    """Return {parameter: (driver order, tensor order)} from well-formed HTML."""
+    """Return a dict from each parameter in the HTML to its values in driver order and in tensor order."""
     rows = ET.fromstring(text).findall("./table/tr")[1:]
     return {name: tuple(rest) for name, *rest in ([cell.text or "" for cell in row] for row in rows)}
 

@@ -1,4 +1,4 @@
-"""Tests of pictures: labels, hatches, marks and titles show the emulator's results."""
+"""Tests that the labels, hatches, marks and titles of pictures show the emulator's results."""
 
 import dataclasses
 import re
@@ -259,8 +259,8 @@ def test_the_page_of_pictures_shows_those_that_are_drawn():
 
 
 def test_drawings_of_the_page_are_those_that_would_be_drawn():
-    """The comparison includes the text, because another NVRTC generates other steps. After a change of a kernel or a
-    picture, run `make docs`."""
+    """The drawings in the documentation have the same words and header lines as newly drawn pictures. After a change of
+    a kernel or a picture, run `make docs`."""
 
     def words(svg):
         return {re.sub(r"[\d,]+", "0", word) for word in re.findall(r">([^<>]+)</text>", svg)}

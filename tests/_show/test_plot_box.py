@@ -1,5 +1,4 @@
-"""Tests of the picture of a box in its tensor: the elements inside, the elements that a copy reads, and their
-places."""
+"""Tests of the picture that shows a box in its tensor, with the elements that a copy reads."""
 
 import pytest
 

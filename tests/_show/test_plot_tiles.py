@@ -1,4 +1,4 @@
-"""Tests of the picture of a tensor in tiles: CuTe's division into tiles, and the coordinates that load each tile."""
+"""Tests of the picture that shows a tensor's division into tiles, with the coordinates that load each tile."""
 
 from itertools import product
 
@@ -14,7 +14,7 @@ UNEVEN = params_of(TensorSpec((60, 128), "bfloat16"), box_dim=(8, 64), swizzle="
 
 
 def test_it_equals_cutes_zipped_divide():
-    """The first element of every tile has the offset of the coordinates that load the tile."""
+    """In the picture, the first element of every tile has the offset of the coordinates that load the tile."""
     cute = pytest.importorskip("tensor_layouts")
     division = plot.divided(EVEN)
     found = cute.zipped_divide(cute.Layout(EVEN.global_dim, division.strides), EVEN.box_dim)
@@ -57,7 +57,8 @@ def test_a_map_without_tiles_is_refused():
 
 
 def test_a_start_outside_of_the_tensor_is_in_the_picture():
-    """Both pictures contain the whole tensor and the whole box; the filled part of the box is outside."""
+    """Both pictures contain the whole tensor and the whole box, and the filled part of the box is outside the
+    tensor."""
     pytest.importorskip("matplotlib")
     figure = plot.tiles(UNEVEN, (-32, -4))
     whole, one = figure.axes

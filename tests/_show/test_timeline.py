@@ -1,4 +1,4 @@
-"""Tests of the timeline of a simulated kernel: its steps, the dependencies of its waits, and its pictures."""
+"""Tests of the timeline of a simulated kernel, with the dependencies of the kernel's waits."""
 
 from __future__ import annotations
 
@@ -137,7 +137,8 @@ def test_a_pipeline_shows_its_roles_and_its_ring(gemm):
 
 
 def test_each_wait_of_a_pipeline_ends_with_the_phase_that_it_is_for(gemm):
-    """A full barrier's phase ends with the last load of its stage. A warp does not wait at two barriers at once."""
+    """A phase of the full barrier ends with the last load of its stage. A warp does not wait at two barriers at
+    once."""
     timeline = gemm()
     tracks = {track.name: track for track in timeline.of_block((0, 0, 0))}
     for track in tracks.values():
@@ -166,8 +167,7 @@ def test_products_take_turns_and_their_wait_ends_with_the_last(gemm):
 
 @pytest.mark.parametrize("order", ["late", "random"])
 def test_the_order_of_the_simulator_does_not_show(gemm, order):
-    """The warps run in parallel, and the simulator runs them in any order. Every event has the same steps in each
-    order."""
+    """The timeline does not depend on the order in which the simulator runs the parallel warps."""
 
     def ends(timeline):
         return [(track.name, [(span.end, span.label) for span in track.spans]) for track in timeline.tracks]

@@ -1,4 +1,4 @@
-"""A driver with one context in host memory, for the tests of the watchdog."""
+"""A fake driver with one context in host memory, for the tests of the watchdog."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ STRUCT_BYTES = memory.NOTES_OFFSET + memory.NOTES * memory.NOTE.itemsize
 
 
 class FakeDriver:
-    """A driver with one context that uses host memory. Queries of streams return `answers` in order, and then
-    success."""
+    """A fake driver with one context that uses host memory. Queries of streams return the values in `answers` in order,
+    and then success."""
 
     CUresult, CUstream_flags, CUstream, CUkernel = real.CUresult, real.CUstream_flags, real.CUstream, real.CUkernel
     CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP = 1, 2

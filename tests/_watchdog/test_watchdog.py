@@ -1,4 +1,5 @@
-"""Tests of synchronize() and arm_watchdog() on a fake driver, whose memory the test writes in place of a kernel."""
+"""Tests of synchronize() and arm_watchdog() on a fake driver. The tests write the watchdog's reports in place of a
+kernel."""
 
 from __future__ import annotations
 
@@ -44,14 +45,14 @@ STREAM = SimpleNamespace(__cuda_stream__=(0, 4096))
 
 @pytest.fixture
 def kernel(fake):
-    """Return an armed kernel, whose source is one line."""
+    """Return a kernel with a watchdog, whose source is one line."""
     made = FakeKernel()
     watchdog.arm(made, "full.wait(0);", "/tmp/gemm.cu", 500)
     return made
 
 
 def write(fake, slot=0, **fields):
-    """Write a report as thread 32 of the kernel would."""
+    """Write a watchdog report as thread 32 of a kernel would write it."""
     buffer = np.frombuffer(fake.pinned[0], np.uint8)
     record = buffer[memory.HEAD.itemsize :].view(memory.RECORD)[slot]
     given = {"module": fake.head[1], "word": WORD, "warp": 1, "lanes": 1, "line": 1, "file": b"gemm.cu", "is_whole": 1}
@@ -79,8 +80,8 @@ def test_a_kernel_receives_the_address_for_reports(fake, kernel):
 
 
 def test_the_last_freed_kernels_are_known(fake, kernel):
-    """A report of a freed kernel can still arrive. A list of all freed kernels would grow without bound, so only the
-    last ones are kept."""
+    """The watchdog keeps only the last freed kernels, whose reports can still arrive. A list of all freed kernels would
+    grow without bound."""
     (watch,) = watchdog._watches.values()
     for _ in range(200):
         watchdog.arm(FakeKernel(), "full.wait(0);", "/tmp/gemm.cu", 500)
@@ -202,7 +203,7 @@ def test_warps_that_wait_at_a_hardware_barrier(fake, kernel):
 
 
 def test_warps_that_wait_again_and_again_are_not_stuck(fake, kernel, monkeypatch):
-    """The clock in the notes of a warp shows that each wait is a new one."""
+    """The clock in a warp's notes shows that each wait of the warp is a new wait."""
     asked = fake.cuStreamQuery
 
     def query(stream):
@@ -232,7 +233,7 @@ def test_no_stream(fake):
 
 
 def test_two_threads_that_take_one_report(fake, kernel, monkeypatch):
-    """The second thread begins while the first one reads, and waits until the first one ends."""
+    """If two threads read a watchdog report, the second thread waits until the first thread has finished."""
     write(fake)
     (watch,) = watchdog._watches.values()
     read, taken = memory.hangs_of, []
@@ -262,7 +263,8 @@ def test_the_buffer_is_emptied_when_more_than_half_is_full(fake, kernel, more):
 
 
 def test_two_threads_that_arm_first_share_one_memory(fake):
-    """The second thread arms while the first one allocates, and waits until the first one is ready."""
+    """If two threads arm kernels first, the second thread waits while the first thread allocates the watchdog's
+    memory."""
     allocate, other = fake.cuMemHostAlloc, threading.Thread(target=lambda: watchdog.arm(FakeKernel(), "", "b.cu", 1))
 
     def interrupted(size, flags):
@@ -279,7 +281,7 @@ def test_two_threads_that_arm_first_share_one_memory(fake):
 
 @pytest.mark.parametrize("use", ["arm", "armed"])
 def test_another_thread_waits_while_armed_kernels_are_read_or_changed(fake, kernel, use):
-    """A thread that changes a dictionary during its iteration would raise an error in the iterating thread."""
+    """A change of the dictionary of armed kernels during an iteration would raise an error in the iterating thread."""
     (watch,) = watchdog._watches.values()
     kernels, held = [FakeKernel()], []
 
@@ -302,7 +304,7 @@ def test_another_thread_waits_while_armed_kernels_are_read_or_changed(fake, kern
 
 
 def test_a_lost_context_with_a_report(fake, kernel):
-    """Nothing is written to the memory of a lost context: the write would fail, and hide the report."""
+    """The watchdog writes nothing to the memory of a lost context, because a failed write would hide the report."""
     write(fake)
     fake.answers = [real.CUresult.CUDA_ERROR_LAUNCH_FAILED]
     fake.cuMemcpyHtoDAsync = lambda *_: (real.CUresult.CUDA_ERROR_LAUNCH_FAILED,)
@@ -327,7 +329,7 @@ def test_an_error_of_the_driver_is_raised(fake):
 
 
 def test_eight_threads_arm_and_take_each_report_once(fake):
-    """Each thread arms a kernel, and all of them take the reports that are written meanwhile."""
+    """Eight threads arm one kernel each, and all eight threads take reports. Each report is taken once."""
     kernels, taken, begin = [FakeKernel() for _ in range(8)], [], threading.Barrier(8)
 
     def work(kernel):

@@ -1,4 +1,5 @@
-"""Tests of comparisons of an example with a variant: another commit, no watchdog, or no `evict_last`."""
+"""Tests of benchmarks that compare an example with a variant, such as an earlier commit or a kernel without a
+watchdog."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def cases(sizes):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return the folder of the other commit."""
+    """Return a folder that stands for the repository at another commit."""
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples" / "_example.py").write_text(NEIGHBOR)
     (tmp_path / "examples" / "gemm.py").write_text(EXAMPLE)
@@ -51,7 +52,7 @@ def recording(ran, name):
 
 
 def run_all(pair):
-    """Run each case and its rival, and return their names and amounts of work."""
+    """Run each case of an example and the case's rival, and return their names and amounts of work."""
     found = []
     for case, ours, rivals, *work in pair.cases(pair.LARGE):
         found.append((case, *rivals, *work))
@@ -106,7 +107,7 @@ def test_the_next_kernel_is_timed_after_each(monkeypatch):
 
 
 def test_a_header_in_the_source_is_the_same_code():
-    """A header that permits one inclusion is included once. Any other header is included each time."""
+    """In the expanded source, a header with an include guard occurs once. Any other header occurs at each inclusion."""
     source = kernels.example("conv_im2col").SOURCE
     alone = against.with_headers(source, Path(cuda_tma.include_path()))
     assert "#include" not in re.sub("//.*", "", alone)

@@ -1,5 +1,4 @@
-"""Tests of the benchmarks' command and of the suites that need no GPU: they measure the named work, and print
-results."""
+"""Tests of the benchmarks' command, and of the benchmark suites that need no GPU."""
 
 import json
 
@@ -14,7 +13,7 @@ from cuda_tma import TiledParams
 
 @pytest.fixture
 def called(monkeypatch):
-    """Replace the timer, and return the measured function of each work by its name."""
+    """Replace the timer, and return the function that each benchmark measures, by the name of the benchmark."""
     found = {}
     make = host.work
     for suite in (host, nvrtc):

@@ -1,4 +1,4 @@
-"""Tests of comparisons: works are timed in turns, and tables contain the measurements."""
+"""Tests of benchmark comparisons, which time functions in turn, and print tables of the measurements."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from benchmarks.comparison import Comparison, Goal, Row, Work
 
 
 def fixed(*ns):
-    """Return a timer that returns these times in turn."""
+    """Return a timer that returns the given times in turn."""
     values = iter(ns)
     return lambda calls: next(values)
 

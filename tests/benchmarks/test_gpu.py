@@ -136,7 +136,7 @@ def test_the_gpu_machine_names_versions():
 
 
 class FakeScene(scene.Scene):
-    """A replacement of the scene, with fake tensors for a fake driver."""
+    """A stand-in for the setup of the GPU benchmarks, with fake tensors for a fake driver."""
 
     def __init__(self, device_tensor):
         self.address = 1 << 33
@@ -201,7 +201,7 @@ def test_a_comparison_is_written_with_its_chart(monkeypatch, tmp_path, capsys):
 
 
 class FakeBench(launch.Bench):
-    """A bench in which each kernel is its name, and the configuration is a string."""
+    """A stand-in for a benchmark, in which strings replace the kernels and the configuration."""
 
     config = "config"
 

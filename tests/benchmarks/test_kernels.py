@@ -68,7 +68,7 @@ def test_every_example_with_cases_is_timed():
 
 
 class Example:
-    """A copy whose result is wrong if the launch number `wrong` is the last one."""
+    """A copy example whose result is wrong if the launch with the number `wrong` is the last launch."""
 
     LARGE = (1, 2)
 
@@ -165,7 +165,8 @@ def test_a_process_that_ends_early_is_reported(monkeypatch):
 
 
 def test_processes_run_on_every_gpu_at_once(monkeypatch):
-    """A barrier waits for exactly one process of each GPU. The second process of the first GPU runs later."""
+    """In the test, a barrier waits for exactly one process of each GPU. The second process of the first GPU runs
+    later."""
     asked, both = [], threading.Barrier(2)
 
     def in_a_process(names, options, gpu):
@@ -193,14 +194,14 @@ def test_a_process_sees_only_its_gpu(monkeypatch):
 
 
 def test_a_process_gives_a_line_for_each_figure():
-    """Without a GPU, the line of each example contains the reason."""
+    """Without a GPU, the benchmark prints a line for each example with the reason."""
     pytest.importorskip("torch")
     (figure,) = processes.in_a_process(["copy_2d"])
     assert figure.kernel == "copy_2d" and (figure.error or figure.ours_ms)
 
 
 class FakeGpu:
-    """A clock that advances with each run, in place of torch's events."""
+    """A fake clock that advances with each run, in place of torch's events."""
 
     def __init__(self, monkeypatch):
         torch = pytest.importorskip("torch")

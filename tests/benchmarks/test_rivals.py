@@ -1,4 +1,4 @@
-"""Tests of the rivals of the benchmarks, without a GPU."""
+"""Tests of the libraries that the benchmarks compare with, such as cuBLAS, without a GPU."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from benchmarks.kernels import cublaslt, regimes
 
 
 class CublasLt:
-    """A library that records its calls, and fails at a chosen call."""
+    """A stand-in for cuBLASLt that records its calls, and fails at a chosen call."""
 
     def __init__(self, failing="", found=3):
         self.calls, self.failing, self.found = [], failing, found
@@ -26,7 +26,7 @@ class CublasLt:
         return call
 
     def values(self, name):
-        """Return the arguments passed by value, each as its name and its numbers."""
+        """Return the arguments that the call passes by value, each as its name and its numbers."""
         return [
             [getattr(a, "value", a) for a in given if not hasattr(a, "_obj")] for of, given in self.calls if of == name
         ]
@@ -49,8 +49,8 @@ def product(monkeypatch):
 
 
 def test_rows_are_columns_of_the_transposed(product):
-    """The call computes out.T = b.T @ a.T. The memory of b is K x N by columns, transposed; that of a is K x M, not
-    transposed."""
+    """The call of cuBLASLt computes out.T = b.T @ a.T. In column-major order, b is a transposed operand, and a is an
+    operand that is not transposed."""
     library = CublasLt()
     operands = product(library)
     cublaslt.Product(**operands)

@@ -1,4 +1,4 @@
-"""Tests of the codec: encode() gives the driver's bytes, and decode() gives the encoded parameters."""
+"""Tests that encode() gives the driver's bytes, and that decode() gives the encoded parameters."""
 
 import re
 import struct
@@ -91,8 +91,8 @@ def test_a_few_flipped_bits_are_never_lost(bits, params):
 
 @st.composite
 def any_descriptor(draw):
-    """Draw 128 bytes with a legal rank and legal codes, because random bytes rarely have these. All other bits are
-    random."""
+    """Draw 128 bytes with a legal rank, legal codes, and otherwise random bits. Fully random bytes rarely have a legal
+    rank and legal codes."""
     words = list(struct.unpack("<32I", draw(st.binary(min_size=128, max_size=128))))
     mode = draw(st.sampled_from((TiledParams, Im2colParams)))
     rank = draw(st.integers(3, 5))
@@ -115,7 +115,8 @@ def test_external_bytes_round_trip(raw):
 
 @pytest.mark.parametrize("bits,elements", [(32, 2**32), (16, 2**31), (64, 2**40), (8, 255**5)])
 def test_a_transfer_of_4_gib_or_more_wraps_in_its_word(bits, elements):
-    """No driver accepts such a map. The sum in word 16 would produce no carry into word 17."""
+    """The transfer size wraps in word 16 without a carry into word 17. No driver accepts a tensor map with a transfer
+    of 4 GiB or more."""
     data_type = {8: 0, 16: 1, 32: 2, 64: 4}[bits]
     box = {2**32: (256,) * 4, 2**31: (256, 256, 256, 128), 2**40: (256,) * 5, 255**5: (255,) * 5}[elements]
     rank = len(box)
@@ -217,7 +218,8 @@ def test_encode_cuts_arrays_that_are_longer_than_the_rank():
     ],
 )
 def test_a_number_too_large_for_its_field_wraps(name, value, wrapped):
-    """The transfer size that the encoder computes from the number wraps as well."""
+    """If a number is too large for its field, the transfer size that the encoder computes from the number also
+    wraps."""
     words = [struct.unpack("<32I", encode(replace(LEGAL, **{name: v}))) for v in (value, wrapped)]
     assert words[0][:16] == words[1][:16] and getattr(decode(encode(replace(LEGAL, **{name: value}))), name) == wrapped
 

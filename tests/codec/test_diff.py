@@ -1,4 +1,4 @@
-"""Tests of differences between descriptors: the field, a description, the bytes, and whether a load reads them."""
+"""Tests of the comparison of two tensor maps, which lists the fields and bytes that differ."""
 
 import importlib.util
 from dataclasses import replace
@@ -106,8 +106,8 @@ def test_bytes_that_are_not_a_map_are_compared_as_stored():
 
 @pytest.mark.parametrize("rank,field", [(3, "pixel_box_lower_corner[0]"), (4, "pixel_box_lower_corner[1]")])
 def test_stored_corners_are_those_of_the_rank(rank, field):
-    """Corners have 16, 8 or 5 bits, in one word. Bit 15 belongs to the first corner of rank 3, and to the second corner
-    of rank 4."""
+    """An im2col corner has 16, 8 or 5 bits, which depends on the rank. Bit 15 of the word belongs to the first corner
+    for rank 3, and to the second corner for rank 4."""
     raw = bytes(8) + bytes([1 | rank - 1 << 4]) + bytes(119)
     (found,) = diff(raw, flipped(raw, (14, 15)), stored=True)
     assert (found.field, found.a) == (field, "0")

@@ -1,5 +1,4 @@
-"""Tests of the table of fields: the fields share no bit and follow the order of the arguments, and the page is
-current."""
+"""Tests of the table of a tensor map's fields, which share no bit, and follow the order of the encoder's arguments."""
 
 import pytest
 

@@ -20,7 +20,8 @@ KERNEL = re.compile(r'extern "C" __global__ void (\w+)')
 
 
 def sources():
-    """Return (page, C++) for each block that needs a GPU, and for each file that such a block may compile."""
+    """Return pairs of a page and C++ code, for each block that needs a GPU, and for each file that such a block may
+    compile."""
     for page in sorted((ROOT / "docs" / "how-to").glob("*.md")):
         blocks = pages.blocks_of(page.read_text())
         texts = [text for block in blocks if block.word == "gpu" for text in SOURCE.findall(block.text)]

@@ -1,4 +1,4 @@
-"""A test of the page on the memory model: the page names existing files and classes, and every module of the model."""
+"""A test that the page on the memory model names every module of the model, and only existing files and classes."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Tests of the pages of the site: their blocks print the shown output, and each page and public name is linked once."""
+"""Tests of the documentation pages. Each code block prints the shown output, and the index links each page and public
+name once."""
 
 import re
 import sys
@@ -30,8 +31,8 @@ def test_blocks_print_the_shown_output(name, tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_block_runs_or_gives_a_reason(name):
-    """A block of C++ is a file that a later block compiles. A block in another language than Python or bash has a name,
-    or is a drawing."""
+    """On a documentation page, a block of C++ is a file that a later block compiles. A block in another language than
+    Python or bash has a name, or is a drawing."""
     idle = [
         f"{block.language}, line {block.line}"
         for block in pages.blocks_of((DOCS / name).read_text())

@@ -1,4 +1,4 @@
-"""The functions and values that the tests of the emulator's limits share."""
+"""The functions and values that several tests of the emulator's limits share."""
 
 from __future__ import annotations
 

@@ -45,7 +45,8 @@ def recorded_memory():
 
 
 def outcome(row, memory):
-    """Return (SHA-256 of shared memory, SHA-256 of the written bytes) of the recorder's window, or the CUDA error."""
+    """Return the SHA-256 digests of shared memory and of the written bytes in the recorder's window, or the CUDA
+    error."""
     params = params_from_recording(row["params"])
     try:
         tile = emulate.load(params, memory, row["coordinates"], row.get("offsets") or (), fill=RECORDER_FILL)
@@ -71,8 +72,8 @@ def test_every_recorded_load_agrees_byte_for_byte(recorded_memory):
 
 
 def visited(params, coordinates, offsets=()):
-    """Compute, by the definition, each element's byte offset in shared memory and its address (-1 outside the
-    tensor)."""
+    """Compute each element's byte offset in shared memory and its global address from the definition. The address is -1
+    outside the tensor."""
     unit = slice_bytes(params) or element_bits(params.data_type) // 8
     strides = (unit, *params.global_strides)
     places, addresses = [], []
@@ -134,7 +135,7 @@ def test_a_run_outside_the_tensor_reads_nothing(start):
 
 
 def test_delivered_elements_are_immutable():
-    """All tiles of a map share the array."""
+    """The delivered elements are read-only, because all tiles of a tensor map share one array of elements."""
     written = emulate.load(MATRIX, MEMORY, (0, 0)).written
     with pytest.raises(ValueError, match="read-only"):
         written[0] = False
@@ -291,7 +292,7 @@ def test_im2col_walks_w_then_h_then_n():
 
 
 def test_an_index_steps_as_the_load_does():
-    """Dimension 0 has a stride only in an interleaved layout."""
+    """In the driver's arguments, dimension 0 has a stride only in an interleaved layout."""
     strided = dataclasses.replace(MATRIX, element_strides=(2, 3))
     assert emulate.tensor_index(strided, (5, 1), (8, 1)) == (13, 4)
     slices = dataclasses.replace(
@@ -306,7 +307,7 @@ def test_an_index_steps_as_the_load_does():
 
 
 def test_an_index_of_an_interleaved_column_names_the_pixel():
-    """The dimensions are (W, H, slice of channels, N), and each value is the index of a pixel."""
+    """The test's tensor has the dimensions (W, H, slice of channels, N), and each value is the index of a pixel."""
     params = im2col(global_dim=(8, 4, 3, 2), interleave=1)
     places = [emulate.tensor_index(params, (pixel,), (5, 2, 1, 0), (1, 0)) for pixel in (0, 1, 2, 9, 10)]
     # After the last row of an image, the coordinate H starts again at -1 in the next image.
@@ -338,7 +339,8 @@ def test_im2col_wide_strides_its_halo_too():
 
 
 def test_im2col_wide_may_start_left_of_its_box():
-    """A load that starts outside the box enters the box, and starts each new row at the edge of the box."""
+    """An im2col wide load may start outside the pixel box. The load then enters the box, and starts each new row at the
+    edge of the box."""
     inner = wide(pixels_per_column=6, pixel_box_lower_corner_width=4, pixel_box_upper_corner_width=-1)
     row = 1 + 2 * 8
     assert wide_column(inner, (0, 2, 2, 0), (), 6) == [*(row + w for w in (2, 3, 4, 5, 6)), 32 + row + 4]

@@ -1,4 +1,4 @@
-"""Tests of the emulator at its limits: illegal maps, boxes that are too large, and addresses beyond 64 bits."""
+"""Tests of the emulator with illegal tensor maps, boxes that are too large, and addresses beyond 64 bits."""
 
 import dataclasses
 import re
@@ -82,7 +82,8 @@ def test_maps_of_compute_capability_10_are_emulated():
 
 @pytest.mark.parametrize("align", [16, 32])
 def test_each_address_is_checked_separately(align):
-    """The cache has one result for all addresses that are equal modulo 32. The emulator must check other addresses."""
+    """The emulator's cache has one result for all addresses that are equal modulo 32. The emulator must therefore check
+    each other address."""
     params = MATRIX if align == 16 else PACKED
     memory = np.zeros(1 << 12, np.uint8)
     for address in (0, 16, 32, 48, 1024, 1040, 8, 40):
@@ -191,7 +192,7 @@ def test_a_box_beyond_shared_memory_is_refused_before_anything_is_made(call, siz
 
 
 def test_the_largest_box_is_emulated_and_no_larger_one():
-    """The largest box has 227 KiB. The driver accepts this box, and also a box of 228 KiB."""
+    """The largest box that the emulator accepts has 227 KiB, although the driver also accepts a box of 228 KiB."""
     largest = changed(
         MATRIX, data_type=T.UINT8, global_dim=(256, 256, 4), global_strides=(256, 65536), box_dim=(256, 227, 4)
     )

@@ -63,7 +63,7 @@ def test_every_recorded_store_and_reduction_agrees_byte_for_byte():
 
 
 def visited(params, coordinates):
-    """Compute, by the definition, the addresses of every element of the box that is inside the tensor."""
+    """Compute the addresses of all elements of the box inside the tensor from the definition."""
     unit = slice_bytes(params) or unit_bytes(params)
     strides = (unit, *params.global_strides)
     indices = [emulate.tensor_index(params, i, coordinates) for i in np.ndindex(*box_extents(params))]
@@ -73,8 +73,8 @@ def visited(params, coordinates):
 
 
 def whole_chunks(params, elements, size):
-    """Return the bytes of elements. Without interleave, add the rest of the 16 bytes around each element, up to the end
-    of memory."""
+    """Return the byte addresses of elements. Without interleave, add the rest of the aligned 16 bytes around each
+    element, up to the end of memory."""
     if params.interleave:
         return elements.ravel()
     chunks = np.unique(elements // 16)[:, None] * 16 + np.arange(16)
@@ -251,7 +251,8 @@ def test_load_only_maps_refuse_to_store(changes, message):
 
 @pytest.mark.parametrize("swapped", list(itertools.combinations(range(5), 2)))
 def test_swapped_arguments_are_refused_in_a_few_words(swapped):
-    """The error names the type, shape and dtype of an array, because its values do not identify the argument."""
+    """The error for swapped arguments contains the type, shape and dtype of an array, because the values do not
+    identify the argument."""
     arguments = [IM2COL, np.zeros(4096, np.uint8), np.zeros(2048, np.uint8), (0, 1, 0), 16]
     i, j = swapped
     arguments[i], arguments[j] = arguments[j], arguments[i]

@@ -1,5 +1,4 @@
-"""Tests of the comparison with compute-sanitizer, without a GPU: the processes, and the table cells from their
-output."""
+"""Tests of the tool that compares the sanitizer with compute-sanitizer, on a machine without a GPU."""
 
 import base64
 import json
@@ -126,7 +125,7 @@ def test_a_page_of_partial_results_lists_missing_ones():
 
 
 def test_a_process_that_runs_a_kernel_ends_without_a_gpu(monkeypatch):
-    """Without a GPU, the program prints the reason."""
+    """Without a GPU, the process that runs a kernel ends and prints the reason."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     (record,) = compare_sanitizers.run_jobs(jobs("V2")[:1], 1, 60)
     assert compared_page.ending(record)["ended"] == "does not start" and "Traceback" in record["text"]
@@ -145,8 +144,8 @@ def test_the_page_matches_the_recording():
 
 
 def test_the_simulator_agrees_with_the_page():
-    """Two lines count as equal if they belong to the same statement, because compilers assign different lines to a
-    statement."""
+    """Two reported lines count as equal if they belong to the same statement, because compilers assign different lines
+    to a statement."""
     for case, now in zip(COMPARED, compare_sanitizers.judged(COMPARED), strict=True):
         then = RECORDS[now["key"]]["said"]
         remedy = f"{case.name}: run python evaluation/compute_sanitizer/compare_sanitizers.py --page"

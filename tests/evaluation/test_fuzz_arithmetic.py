@@ -1,4 +1,4 @@
-"""Tests of the fuzzers of scalar instructions and of driver calls: right cases pass, and the fuzzers find a planted
+"""Tests of the fuzzers of scalar instructions and of driver calls. Right cases pass, and the fuzzers find a planted
 fault."""
 
 from __future__ import annotations

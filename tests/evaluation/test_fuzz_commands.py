@@ -1,4 +1,4 @@
-"""Tests of ``evaluation/fuzzing/fuzz_commands.py``: a run of ten seconds, and the checks of each command."""
+"""Tests of ``evaluation/fuzzing/fuzz_commands.py``, which runs random commands and checks their results."""
 
 from __future__ import annotations
 

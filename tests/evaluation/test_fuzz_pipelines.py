@@ -35,7 +35,7 @@ def test_an_absent_statement_is_found(pipeline, data):
 
 
 def test_every_statement_has_a_pipeline_in_which_it_matters():
-    """The cases are faults that random pipelines rarely contain."""
+    """The test's pipelines contain faults that random pipelines rarely contain."""
     shapes = {
         "WRITE_FENCE": Pipeline(producer="STORES", consumer="STORE"),
         "COPY_WAIT": Pipeline(producer="CP_ASYNC", groups=True),

@@ -1,4 +1,4 @@
-"""Tests of verdicts on tiny programs. The tests compare the oracle with results by hand, and the sanitizer with the
+"""Tests of race verdicts on tiny programs. The tests compare the oracle with manual results, and the sanitizer with the
 oracle."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tests of the analysis in stress_threads.py: growth of memory counts for the package unless other libraries cause
-it."""
+"""Tests of the analysis of memory growth in stress_threads.py, which attributes growth to the package or to other
+libraries."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests of mutants of kernels: their generation, their records, and a second run of a few mutants."""
+"""Tests of the tool that generates mutants of kernels, records their results, and runs some mutants again."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ CHOSEN = {row["mutator"]: row for row in ROWS if row["outcome"] == FOUND and row
 
 
 def test_some_are_found_again(capsys):
-    """The command `again` lists mutants whose lines no longer exist, and does not run them."""
+    """The command `again` lists the mutants whose source lines no longer exist, and runs only the other mutants."""
     mutate_kernels.main(["again", str(mutate_kernels.KEPT), "--only", *(row["id"] for row in CHOSEN.values())])
     said = capsys.readouterr().out
     counts = re.search(r"^(\d+) mutants: (\d+) found$", said, re.M)

@@ -1,4 +1,4 @@
-"""Tests of the faults that ``evaluation/mutation`` inserts into modules, and of the choice of their tests."""
+"""Tests of the faults that ``evaluation/mutation`` inserts into modules, and of the selected test files."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def measured(seconds, *lines, tests=2):
 
 
 def test_the_tests_of_a_mutant():
-    """The tests of the module run first, then the tests of its folder, and then the fastest tests. The tool does not
-    run files that do not execute the line."""
+    """For a mutant, the tool runs the tests of the module first, then the tests of the folder, and then the fastest
+    tests. The tool omits test files that do not execute the changed line."""
     known = {
         "tests/test_slow.py": measured(60, 8),
         "tests/test_quick.py": measured(1, 8),

@@ -1,4 +1,4 @@
-"""Tests of the faults that are planted for the tests on a GPU."""
+"""Tests of the tool that plants faults which the GPU tests must detect."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of the recorder of driver encodes without a GPU: its cases, and its comparison."""
+"""Tests of the recorder of the driver's encoder calls, on a machine without a GPU."""
 
 import gzip
 import json

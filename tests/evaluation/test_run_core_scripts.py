@@ -49,7 +49,7 @@ def test_differences_have_reasons():
 
 
 def test_the_page_is_true():
-    """The table of the page contains exactly the refusals that need no GPU."""
+    """The table in the documentation contains exactly the refusals that need no GPU."""
     with pytest.raises(TypeError, match="make a TensorMapDescriptor with cuda_tma.create_tensor_map"):
         cuda_tma.TensorMapDescriptor()
     with pytest.raises(ValueError, match="42 is not a TensorMapDataType; choose one of"):

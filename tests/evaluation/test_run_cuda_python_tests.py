@@ -1,4 +1,4 @@
-"""Tests of the tool that counts the results of other test suites by reason, and compares the counts."""
+"""Tests of the tool that runs other projects' test suites, and counts the results by reason."""
 
 from __future__ import annotations
 

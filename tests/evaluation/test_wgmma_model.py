@@ -1,4 +1,4 @@
-"""Tests of the model of the tensor cores' sums: it matches the recordings, and models with other parameters do not."""
+"""Tests of the model of the tensor cores' sums, which is compared with recordings of hardware."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def value(found) -> np.ndarray:
 
 @pytest.mark.parametrize("name", NUMPY)
 def test_numbers(name):
-    """Compare every bit pattern of a type with ml_dtypes."""
+    """For every bit pattern of a type, the model's value equals the value of ml_dtypes."""
     ml_dtypes = pytest.importorskip("ml_dtypes")
     format = FORMATS[name]
     bits = np.arange(2 ** (8 * format.itemsize), dtype=f"u{format.itemsize}")
@@ -61,8 +61,8 @@ def test_rounded_to_nearest(name, dtype):
 
 
 def test_rounded_toward_zero():
-    """The rounded result is the number itself or its neighbor of smaller magnitude. If the type has fewer bits, the low
-    bits are zeros."""
+    """A number that is rounded toward zero stays the same, or becomes the next number of smaller magnitude. In a type
+    with fewer bits, the low bits are zeros."""
     whole, last = np.array([2**24 + 1, -(2**24 + 1), 2**24 + 2, 2**30 - 1]), np.zeros(4, np.int64)
     bits = rounded(FORMATS["f32"], whole, last, 23, nearest=False)
     assert bits.view(np.float32).tolist() == [2**24, -(2**24), 2**24 + 2, 2**30 - 64]
@@ -96,7 +96,8 @@ def test_integers_wrap_or_stop():
 
 
 def test_specials():
-    """The sums inf - inf, 0 * inf and NaN give the canonical NaN. An infinity plus a number is the infinity."""
+    """In the model, inf - inf, 0 * inf and a sum with NaN give the canonical NaN. An infinity plus a number is the
+    infinity."""
     form = Form("bf16", "bf16", "f32")
     one, inf, nan = 0x3F80, 0x7F80, 0x7FC1
     a = np.zeros((5, 16), np.uint32)
@@ -125,7 +126,8 @@ def neighbors(form: Form) -> list[Adder]:
 
 
 def test_search_finds_the_parameters():
-    """The search finds the parameters of an adder from the adder's results. The adder is not an initial guess."""
+    """The search finds the parameters of an adder from the adder's results, even if the initial guesses do not contain
+    the adder."""
     form = FORMS[0]
     adder = Adder(fraction_bits=22, group=8, result_bits=23, nearest=True)
     recorded = multiply(form, *operands(form), adder=adder)
@@ -134,14 +136,16 @@ def test_search_finds_the_parameters():
 
 @pytest.mark.parametrize("form", FLOATING, ids=str)
 def test_cases_distinguish_adders(form):
-    """A model with one different parameter gives other results, in more than one suite or in tens of cases."""
+    """A model with one different parameter gives different results in more than one suite of cases, or in tens of
+    cases."""
     expected = multiply(form, *operands(form))
     for adder in neighbors(form):
         assert np.count_nonzero(multiply(form, *operands(form), adder=adder) != expected) > 20, adder
 
 
 def test_cases_match_their_descriptions():
-    """The suites have different sizes, and only the suite of special values contains infinities and NaNs."""
+    """The recorded suites of cases have different sizes. Only the suite of special values contains infinities and
+    NaNs."""
     for form in FLOATING:
         for block in blocks(form):
             assert (block.a.shape, block.b.shape, block.c.shape) == ((64, form.k), (8, form.k), (64, 8))

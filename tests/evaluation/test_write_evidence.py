@@ -1,4 +1,4 @@
-"""Tests of the page of evidence: it has the present data, and each error of a published program has a class."""
+"""Tests of the page of evidence, which contains the present data, and classifies each error of a published program."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.support.simulated_examples import simulated
 
 @pytest.fixture
 def hosted(monkeypatch):
-    """Return an example with the simulator in place of the GPU, and its device."""
+    """Return an example that uses the simulator in place of the GPU, and the simulated device."""
 
     def made(name):
         module = example(name)

@@ -48,7 +48,8 @@ def test_warps_are_converged_at_cluster_barriers():
 
 
 def test_every_script_with_a_kernel_is_tested():
-    """A script that includes the header declares SOURCE and TARGETS as literals, so that the tests find them."""
+    """Each example that includes the device header declares SOURCE and TARGETS as literals, so that the tests find
+    them."""
     with_kernel = {script.stem for script in SCRIPTS if "#include <cuda_tma/" in script.read_text()}
     assert {"tiled_load", "replace_address", "fp8_tiles", "demo"} <= with_kernel
     for script in SCRIPTS:
@@ -69,8 +70,8 @@ def test_importing_an_example_runs_nothing(script):
 
 @pytest.mark.parametrize("script", [s for s in SCRIPTS if "SOURCE" in constants(s)], ids=lambda script: script.stem)
 def test_a_tile_is_declared_only_in_cpp(script):
-    """Python reads the box, data type, swizzle and shared-memory size from the kernel. The demo is different: only
-    Python contains its maps, and C++ receives their types."""
+    """Python reads the box, data type, swizzle and shared-memory size from the kernel. In the demo, only Python
+    contains the tensor maps, and C++ receives their types."""
     tree = ast.parse(script.read_text())
     stated = {keyword.arg for node in ast.walk(tree) if isinstance(node, ast.Call) for keyword in node.keywords}
     said_by_hand = {"box_dim", "swizzle", "l2_promotion", "pixels_per_column", "channels_per_pixel", "shmem_size"}
@@ -92,13 +93,14 @@ def test_a_tile_is_declared_only_in_cpp(script):
     ],
 )
 def test_the_examples_to_learn_from_are_short(name, lines):
-    """Users read these examples from the first line to the last."""
+    """The examples for learners are short, because users read them from the first line to the last."""
     assert (ROOT / "examples" / f"{name}.py").read_text().count("\n") < lines
 
 
 @pytest.mark.parametrize("name", ["tiled_load", "fp8_tiles", *EXAMPLES_WITH_CASES])
 def test_a_kernel_without_an_effect_is_found(name, driver, monkeypatch):
-    """Every argument of the example fits its kernel's parameter. Its check fails if the launch has no effect."""
+    """Each argument of an example fits the kernel's parameter. The check of an example fails if the launch has no
+    effect."""
     pytest.importorskip("torch")
     from tests.support.hosted_examples import hosted_example
 
@@ -161,7 +163,7 @@ def test_cases_are_run_with_their_rivals_and_checked_after(monkeypatch, capsys):
 
 @pytest.fixture
 def gemm(monkeypatch, driver):
-    """Return the example with a launch that multiplies on the host."""
+    """Return the GEMM example with a launch that multiplies the matrices on the host."""
     torch = pytest.importorskip("torch")
     module = example("gemm")
 
@@ -200,7 +202,7 @@ def test_results_of_a_product_and_its_rival_are_checked(gemm, skipped):
 
 @pytest.fixture
 def grouped_gemm(monkeypatch, driver):
-    """Return the example on host memory, with a launch that multiplies each expert's rows by the given counts."""
+    """Return the grouped GEMM example on host memory, with a launch that multiplies each expert's rows."""
     torch = pytest.importorskip("torch")
 
     def prepare(kernel, config, tokens, weights, counts, output, drawn, experts, rows, steps):
@@ -231,8 +233,8 @@ def grouped_gemm(monkeypatch, driver):
 
 @pytest.mark.parametrize("wrong", [None, "skipped", "routing", "before"])
 def test_each_step_of_a_routing_is_its_own(grouped_gemm, wrong):
-    """The example checks the result of the last step with the routing of that step. Rows before the step's first row
-    stay unchanged."""
+    """The grouped GEMM example checks the result of the last step with the routing of that step. The launch does not
+    change the rows before the step's first row."""
     (edges,) = grouped_gemm.SMALL
     grouped_gemm.goes_too_far = wrong == "before"
     runs = grouped_gemm.cases([edges])
@@ -262,6 +264,6 @@ def test_routings_are_the_same_each_time(grouped_gemm):
 
 
 def test_the_checked_case_has_experts_without_tokens(grouped_gemm):
-    """The first expert, the last expert and experts between them have the right numbers of tokens."""
+    """In the example's checked case, the first expert, the last expert and an expert between them have no tokens."""
     first, *between, last = grouped_gemm.CHECKED
     assert first == last == 0 and 0 in between and any(between)

@@ -1,5 +1,4 @@
-"""Tests of the GEMM for every shape: its variants on the simulator, at sizes that cross edges, and the chosen
-variant."""
+"""Tests of the GEMM example for every shape, whose variants run on the simulator at sizes that cross edges."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ Variant = variants.Variant
 
 @pytest.fixture
 def run(monkeypatch):
-    """Return run(variant, case), which runs a case on the simulator and checks every element."""
+    """Return a function that runs a case of a variant on the simulator, and checks every element of the result."""
     from tests.support.simulated_examples import simulated
 
     def run(variant, case):

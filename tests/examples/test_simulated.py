@@ -80,7 +80,7 @@ def test_transpose(run, compiled):
 
 @pytest.mark.parametrize("columns", [264, 261])
 def test_elementwise(run, compiled, columns):
-    """Rows of 264 elements have 16-byte accesses; rows of 261 elements have accesses to single elements."""
+    """The kernel accesses rows of 264 elements in units of 16 bytes, and rows of 261 elements in single elements."""
     source, pitch = example("elementwise").SOURCE, 264
     a, b = ((random_matrix((37, pitch)) / scale).astype(np.float16)[:, :columns] for scale in (64, 77))
     with_tma, plain = np.full((37, pitch), -1, np.float16)[:, :columns], np.full((37, columns), -1, np.float16)
@@ -173,8 +173,8 @@ def test_conv_im2col(run, gpu, compiled, n=1, h=9, w=12):
 
 
 def test_grouped_gemm(run, compiled, rows=264, depth=72, clusters=2):
-    """The experts have no tokens, one token, or more than one tile of tokens. In a second launch, one expert has all
-    tokens."""
+    """In the test's routing, the experts have no tokens, one token, or more than one tile of tokens. In a second
+    launch, one expert has all tokens."""
     grouped = example("grouped_gemm")
     kernel = compiled(grouped.SOURCE, "grouped_gemm", **grouped.CONSTANTS)
     constants, steps = kernel.parameters.constants, ((0, 70, 1, 5), (76, 0, 0, 0))
@@ -197,7 +197,7 @@ def test_grouped_gemm(run, compiled, rows=264, depth=72, clusters=2):
 
 
 def test_a_routing_of_256_experts(gpu):
-    """The list of tiles contains every row of every tile once. The list distributes large and small tiles evenly."""
+    """The schedule of the grouped GEMM contains every row once, and distributes large and small tiles evenly."""
     kernel = gpu.compile(example("grouped_gemm").SOURCE.split("// Where sums go")[0] + ROUTE, "route")
     counts = np.random.default_rng(5).integers(0, 300, 256).astype(np.int32) * (np.arange(256) % 3 > 0)
     tiles = np.full((4096, 4), -1, np.int32)
@@ -235,7 +235,8 @@ extern "C" __global__ void route(const int* counts, int experts, int rows, Task*
     ids=lambda case: f"d {case[5]}",
 )  # fmt: skip
 def test_attention(monkeypatch, case):
-    """The cases have queries without a key, several heads that share one kv head, and tiles that cross both ends."""
+    """The attention cases have queries without a key, several heads that share one kv head, and tiles that cross both
+    ends of the sequence."""
     pytest.importorskip("torch")
     from tests.support import simulated_examples
 

@@ -1,4 +1,4 @@
-"""The functions and values that the tests of the header's scopes share."""
+"""The functions and values that several tests of the device header's scopes share."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Fixtures of the GPU tests: the requirements of the tests, and the record of their results (RESULTS.md), because CI
-has no GPU."""
+"""The fixtures of the GPU tests, which check the tests' requirements, and record the results in RESULTS.md."""
 
 import datetime
 import os
@@ -22,7 +21,7 @@ _deselected: list[pytest.Item] = []
 
 
 def compute_capability():
-    """Return (major, minor) of device 0, or None without a driver or a device."""
+    """Return the compute capability of device 0 as (major, minor), or None without a driver or a device."""
     try:
         (error,) = driver.cuInit(0)
         attribute = driver.CUdevice_attribute
@@ -78,9 +77,10 @@ def publish():
 
 @pytest.fixture(scope="module")
 def watched(request):
-    """Run the first launches of each kernel on the simulator, too, until the end of the module.
+    """Run the first launches of each kernel in a test module on the simulator, too.
 
-    The module's WATCHED_LAUNCHES limits their number for each kernel, because the test waits for each watched launch.
+    The variable WATCHED_LAUNCHES of a test module limits the number of watched launches for each kernel, because the
+    test waits for each watched launch.
     """
     from cuda_tma import simulate
 
@@ -136,7 +136,7 @@ def pytest_unconfigure():
 
 
 def facts(capability):
-    """Return the place, time and commit of the tests."""
+    """Return the machine, the time and the commit of the test run."""
     _, name = driver.cuDeviceGetName(128, 0)
     major, minor = capability
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]

@@ -51,7 +51,7 @@ _INIT = "if (t == 0) { full.init(1); fence_barrier_init(); }"
 
 @dataclass(frozen=True)
 class Fact:
-    """One kernel whose result or access PTX does not define.
+    """A kernel whose result or memory access PTX does not define.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The kernels of the tests of graphs, and their arguments."""
+"""The kernels that the tests of CUDA graphs launch, and their arguments."""
 
 import functools
 
@@ -54,7 +54,7 @@ ONE = core.LaunchConfig(grid=1, block=32)
 
 @functools.cache
 def kernel(name):
-    """Return one Kernel object for each name, because a node refers to that object."""
+    """Return the Kernel object of a name. Each name has one object, because a graph node refers to the object."""
     return cuda_tma.compile(SOURCE, name)
 
 
@@ -75,7 +75,7 @@ def map_of(tensor):
 
 
 def words(tensor):
-    """Return the arguments of `put`: the map, and the number."""
+    """Return the arguments of the kernel `put`, which are the tensor map and a number."""
     found = tensor.cpu().numpy()
     return found[:16].tobytes(), int(found[16])
 

@@ -42,7 +42,7 @@ class Case:
 
 
 def said(wait: Callable[[], object]) -> dict[str, object]:
-    """Return the error of a wait, and the time of the wait."""
+    """Return the error text of a wait for the GPU, and the duration of the wait."""
     begun = time.monotonic()
     try:
         wait()
@@ -53,7 +53,7 @@ def said(wait: Callable[[], object]) -> dict[str, object]:
 
 
 def planted_hang(number: int, stream: object) -> dict[str, object]:
-    """Run one planted hang of the table."""
+    """Run one kernel of the table of planted hangs."""
     case = Case(PLANTED[number])
     case.launch(stream)
     told = said(lambda: cuda_tma.synchronize(stream))
@@ -61,7 +61,8 @@ def planted_hang(number: int, stream: object) -> dict[str, object]:
 
 
 def by_torch(stream: object) -> dict[str, object]:
-    """Wait with torch, which raises no report, and then with cuda_tma.synchronize, which raises the report."""
+    """Wait for a hanging kernel with torch, which raises no report, and then with cuda_tma.synchronize, which raises
+    the report."""
     case = Case(SHORT)
     case.launch(stream)
     waited = said(torch.cuda.synchronize)
@@ -69,7 +70,7 @@ def by_torch(stream: object) -> dict[str, object]:
 
 
 def in_a_graph(stream: object) -> dict[str, object]:
-    """Launch a graph twice, and get two reports."""
+    """Launch a CUDA graph with a hanging kernel twice, and return two reports."""
     case = Case(SHORT)
     builder = cuda_tma.Device(0).create_graph_builder().begin_building()
     case.launch(builder)
@@ -94,7 +95,7 @@ def two_at_once(stream: object) -> dict[str, object]:
 
 
 def one_kernel_twice(stream: object) -> dict[str, object]:
-    """Run two launches of one kernel at the same time. Each launch has a report."""
+    """Run two launches of one hanging kernel at the same time, and return a report for each launch."""
     case, other = Case(SHORT), cuda_tma.Device(0).create_stream()
     case.launch(stream)
     case.launch(other)
@@ -103,7 +104,8 @@ def one_kernel_twice(stream: object) -> dict[str, object]:
 
 
 def built_elsewhere(stream: object) -> dict[str, object]:
-    """Build the kernel with cuda.core's Program, and pass the address for its reports."""
+    """Build a hanging kernel with cuda.core's Program, and pass the address for the watchdog's reports to the
+    kernel."""
     device = cuda_tma.Device(0)
     options = ProgramOptions(
         std="c++17",

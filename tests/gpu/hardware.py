@@ -32,7 +32,7 @@ class Hardware:
         return self
 
     def raise_for_errors(self):
-        """Do nothing, because a GPU has already raised its errors."""
+        """Do nothing, because on a GPU the launch has already raised its errors."""
 
 
 def on_gpu(array):
@@ -42,5 +42,5 @@ def on_gpu(array):
 
 
 def as_words(tensor):
-    """Return the elements as integers of their size, because torch supports no bfloat16 of NumPy."""
+    """Return the elements as integers of the same size, because torch does not support bfloat16 arrays of NumPy."""
     return tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor

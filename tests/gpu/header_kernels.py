@@ -1,4 +1,4 @@
-"""Kernels that each use one function of the device header, and their memory."""
+"""Kernels that each use one function of the device header, and the memory that the kernels access."""
 
 import ctypes
 import dataclasses
@@ -94,7 +94,7 @@ SHAPES = {"load": LOAD, "receive": RECEIVE, "store": STORE, "plain": "\n    {sta
 
 
 class Place(ctypes.Structure):
-    """The Python form of the kernels' C++ struct Place."""
+    """The Python structure with the fields of the kernels' C++ struct Place."""
 
     _fields_ = (
         ("at", ctypes.c_int * 5), ("offset", ctypes.c_ushort * 3), ("cta_mask", ctypes.c_ushort),
@@ -107,12 +107,12 @@ class Places(ctypes.Structure):
 
 
 def place(coordinates=(), offsets=(), cta_mask=0, tx_bytes=0, slot=0):
-    """Return a place whose coordinates are in driver order."""
+    """Return a structure Place whose coordinates are in driver order."""
     return Place((ctypes.c_int * 5)(*coordinates), (ctypes.c_ushort * 3)(*offsets), cta_mask, tx_bytes, slot)
 
 
 def coordinates_of(rank):
-    """Return the C++ text of a place's coordinates."""
+    """Return C++ code for the coordinates of a structure Place."""
     return f"Coordinates{{{', '.join(f'p.at[{i}]' for i in range(rank))}}}"
 
 
@@ -121,7 +121,7 @@ def offsets_of(rank):
 
 
 def name_of(op):
-    """Return a reduction's name in the header, because and, or, xor are keywords of C++."""
+    """Return the name of a reduction in the device header, which differs from the C++ keywords and, or, xor."""
     return f"bit_{op}" if op in ("and", "or", "xor") else op
 
 
@@ -160,8 +160,8 @@ class Machine:
         return cuda_tma.TensorMapDescriptor.from_bytes(cuda_tma.encode(moved, compute_capability=(9, 0)))
 
     def put(self, name, array):
-        """Copy in stream order, because cuMemcpyHtoD may return before its DMA ends (CUDA, "API synchronization
-        behavior")."""
+        """Copy bytes to the GPU in stream order, because cuMemcpyHtoD may return before its DMA ends (CUDA, "API
+        synchronization behavior")."""
         to, stream = int(self.buffers[name].handle), int(self.stream.handle)
         (error,) = driver.cuMemcpyHtoDAsync(to, array.ctypes.data, array.nbytes, stream)
         assert not error, error
@@ -173,7 +173,7 @@ class Machine:
         return array
 
     def run(self, shape, statement, places=(), *, params=None, count=0, **config):
-        """Run one launch: a cluster with one CTA for each place."""
+        """Run one launch of a cluster that has one CTA for each place."""
         every = Places((Place * 4)(*places))
         if len(places) > 1:
             config["cluster"] = len(places)
@@ -187,7 +187,7 @@ class Machine:
         self.launches += 1
 
     def load(self, statement, places, count, params=None, shape="load"):
-        """Return one row for each CTA: the content of its window after the launch."""
+        """Return one row of bytes for each CTA, with the content of the CTA's memory window after the launch."""
         self.run(shape, statement, places, params=params, count=count)
         return self.get("out", len(places) * count).reshape(len(places), count)
 

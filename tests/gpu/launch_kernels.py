@@ -89,7 +89,7 @@ def compiled(device, name, source):
 
 
 def put(kernel, stream, name, value, dtype):
-    """Return the bytes that the kernel received for a value."""
+    """Return the bytes that a kernel received for an argument."""
     out = torch.zeros(1, dtype=getattr(torch, dtype), device="cuda")
     torch.cuda.synchronize()
     cuda_tma.launch(stream, CONFIG, kernel, value, out)

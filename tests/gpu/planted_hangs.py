@@ -1,4 +1,4 @@
-"""Kernels that hang, one for each cause, and the expected report on the simulator and on a GPU."""
+"""Kernels that hang, one for each cause of a hang, with the expected reports on the simulator and on a GPU."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Planted:
 
     @property
     def report(self) -> list[str]:
-        """Return the lines of the report with the numbers of the source lines."""
+        """Return the expected lines of the report, with the numbers of the source lines."""
         marks = {
             mark: 1 + next(i for i, text in enumerate(self.source.splitlines()) if f"// {mark}" in text)
             for mark in ("here", "there")

@@ -185,7 +185,7 @@ FP8, INT8 = ("e4m3", "e5m2"), ("s8", "u8")
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """The data types of A, B and the accumulators of a thread."""
+    """The data types of a matrix product's operands A and B, and of a thread's accumulators."""
 
     a: str
     b: str
@@ -218,5 +218,5 @@ def plain_name(a, b):
 
 
 def compiled(names):
-    """Return all kernels with these names, from one compilation."""
+    """Return the kernels with the given names from one compilation."""
     return modules.compiled(SOURCE, "90a", names)

@@ -51,7 +51,7 @@ def commit() -> str:
 
 
 class Launch(NamedTuple):
-    """A watched launch, with the fields for the counts."""
+    """A launch that the simulator also ran, with the fields by which the record counts launches."""
 
     kernel: str
     ptx: str | None
@@ -60,7 +60,7 @@ class Launch(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """The record of one run of some of these tests."""
+    """The record of one run of some GPU tests."""
 
     # The field contains the place, the time and the commit of the run.
     facts: Sequence[str]
@@ -100,7 +100,7 @@ def together(parts: Sequence[Part]) -> Part:
 
 
 def missing(part: Part) -> list[str]:
-    """Return the files of this folder whose tests did not run. A run of some tests is not evidence for other tests."""
+    """Return the files of GPU tests that did not run. A run of some tests is not evidence for other tests."""
     return sorted({path.name for path in FOLDER.glob("test_*.py")} - set(part.files))
 
 

@@ -71,8 +71,8 @@ def test_ten_thousand_addresses_of_one_geometry(kernel, stream):
 
 
 def test_a_graph_uploads_at_every_launch(kernel, device, stream):
-    """The graph captures the copy of the maps, but does not own their memory. The test launches the graph twice, each
-    time with other maps."""
+    """The graph contains the copy of the tensor maps, but does not own their memory. The test launches the graph twice,
+    each time with different tensor maps."""
     pool = torch.randn(8, 16, 32, device="cuda")
     addresses = pool.data_ptr() + np.arange(8, dtype=np.uint64) * 16 * 32 * 4
     maps = cuda_tma.create_tensor_maps(pool[0], OPTIONS, addresses=addresses)
@@ -130,13 +130,13 @@ print("freed")
 
 
 def test_only_torch_made_the_context():
-    """No cuda.core Device is current in this process. The uploads run eagerly, on the default stream, and in a capture
-    of torch."""
+    """In the test's process, only torch has created a context. The uploads run eagerly, on the default stream, and in a
+    capture of torch."""
     child = subprocess.run([sys.executable, "-c", TORCH_ALONE], capture_output=True, text=True)
     assert child.stdout.strip() == "fine", child.stderr
 
 
 def test_a_buffer_that_dies_during_another_capture():
-    """The release of the buffer does not affect the capture."""
+    """The release of a Buffer during a stream capture does not affect the capture."""
     child = subprocess.run([sys.executable, "-c", TORCH_ALONE + FREED_MEANWHILE], capture_output=True, text=True)
     assert child.stdout.split() == ["fine", "freed"], child.stderr

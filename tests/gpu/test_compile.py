@@ -1,4 +1,4 @@
-"""Tests of compile(): compiled kernels and kernels from disk run, and the driver reports their attributes."""
+"""Tests of compile() on a GPU. Compiled kernels and kernels from disk run, and the driver reports their attributes."""
 
 import os
 import re
@@ -51,7 +51,7 @@ CONFIG = core.LaunchConfig(grid=1, block=128)
 
 @pytest.fixture(scope="module")
 def compiled(device, tmp_path_factory):
-    """Return compiled(name, **given), which compiles a kernel of the source with a disk cache for these tests."""
+    """Return a function that compiles a kernel of the source, with a disk cache for the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDA_TMA_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield lambda name, **given: cuda_tma.compile(SOURCE, name, defines=DEFINES, **given)
@@ -106,7 +106,7 @@ def test_a_typed_map_has_the_size_in_the_kernel(compiled, stream):
 
 
 def test_memory_is_the_kernels_while_it_lives(compiled, stream):
-    """Only the kernel object keeps its library loaded."""
+    """Only the kernel object keeps the kernel's library loaded."""
     kernels = [compiled("fill", options=[f"-DNOTHING={i}"]) for i in range(20)]
     out = torch.zeros(20, dtype=torch.int32, device="cuda")
     for index, kernel in enumerate(kernels):

@@ -1,4 +1,4 @@
-"""Tests that every library, every function and every kind of view gives the same descriptor."""
+"""Tests that every library, every function and every kind of view gives the same tensor map descriptor."""
 
 import subprocess
 import sys
@@ -170,7 +170,7 @@ def test_every_inherited_constructor(device):
 
 
 def test_views_of_the_view_of_a_buffer(device):
-    """Each view contains a Buffer of cuda.core, which has less information than the tensor."""
+    """In the test, each view contains a Buffer of cuda.core, which has less information than the tensor."""
     View = cuda_tma.StridedMemoryView
     x = matrix(device)
     again = View.from_any_interface(View.from_any_interface(x, stream_ptr=-1).view(), stream_ptr=-1)
@@ -324,7 +324,8 @@ def test_a_hash_outlives_the_address(device):
 
 
 def test_an_address_is_replaced_in_the_maps_own_context(device):
-    """In another context of the same device, the driver would replace the address without an error."""
+    """The address of a map is replaced in the map's own context. In another context of the same device, the driver
+    would replace the address without an error."""
     script = (
         "import torch, cuda_tma; from cuda.bindings import driver as d\n"
         "x = torch.zeros(64, 128, device='cuda')\n"

@@ -19,7 +19,7 @@ from tests.support import exact_examples
 
 @pytest.fixture
 def few(device):
-    """Return the device with few multiprocessors, because the simulator runs each CTA."""
+    """Return the device with a small number of multiprocessors, because the simulator also runs each CTA."""
     return SimpleNamespace(default_stream=device.default_stream, properties=SimpleNamespace(multiprocessor_count=4))
 
 
@@ -41,7 +41,7 @@ def test_gemm_rounds_to_the_nearest_value(device, case):
     ],
 )
 def test_the_sanitizer_finds_nothing(few, name, run, case):
-    """Without a fence, the hardware also gives the right results, so only the sanitizer detects its absence."""
+    """Hardware gives the right results even without a fence, so that only the sanitizer detects a missing fence."""
     with simulate.watch() as launches:
         run(example(name), few, case)
     (launch,) = launches

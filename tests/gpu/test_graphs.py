@@ -1,4 +1,4 @@
-"""Tests of CUDA graphs: captured graphs, graphs from nodes, changes of nodes, and the arguments that a node returns."""
+"""Tests of captured CUDA graphs, of graphs that are built from nodes, and of changes of nodes."""
 
 import subprocess
 import sys
@@ -151,8 +151,7 @@ def test_arguments_are_read_back(definition, device, publish):
 
 
 def arguments_shown(node):
-    """Return for every node the values, or the reason for their absence, so that one run shows the results of all
-    nodes."""
+    """Return the argument values of a graph node, or the reason why the values are not known."""
     try:
         return [each.value for each in graph.arguments_of(node, kernel("put"))]
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Tests of kernels that hang on hardware: after the deadline, each kernel has the simulator's report, and the process
+"""Tests of kernels that hang on hardware. After the deadline, the report equals the simulator's report, and the process
 continues."""
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ def test_a_graph_reports_each_launch(device):
 
 
 def test_two_kernels_in_flight_are_two_hangs(device):
-    """The test waits for the two kernels in both orders. A third kernel, which runs at the same time, is right."""
+    """The test waits for two hanging kernels in both orders, while a third kernel, which is right, runs at the same
+    time."""
     answer = told()["two_at_once"]
     text = answer["before"].get("text", "") + "\n" + answer["text"]
     assert answer["before"]["kind"] == "KernelHang" and text.count("can go on") == 2, text
@@ -110,7 +111,8 @@ def test_two_launches_of_a_kernel_are_two_hangs(device):
 
 
 def test_a_kernel_of_another_compiler(device):
-    """Python does not have the kernel's source, so the report has lines without names."""
+    """For a kernel of another compiler, Python does not have the source, so the report contains line numbers without
+    names."""
     answer = told()["built_elsewhere"]
     line = SHORT.report[0].split(" for `full`")[0].rpartition(":")[2]
     assert answer["kind"] == "KernelHang" and answer["launches"], answer

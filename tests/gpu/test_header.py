@@ -1,4 +1,4 @@
-"""Tests of copies through tensor maps by the device header: hardware and the emulator give the same bytes.
+"""Tests of the device header's copies through tensor maps, for which hardware and the emulator give the same bytes.
 
 This file and the other test_header_*.py run every function of the header that compute capability 9.0 has. They also run
 under ``compute-sanitizer --tool memcheck --report-api-errors no``. test_products.py and test_wgmma.py test tensor
@@ -41,7 +41,7 @@ machine = machine_fixture(
 
 
 def of_form(mode, rank, inside=False):
-    """Return parameters of one mode and rank. The parameter `inside` is the same as for im2col_params()."""
+    """Return tensor map parameters of one mode and rank."""
     params = tiled_params(min_rank=rank) if mode == "tiled" else im2col_params(inside=inside)
     return params.filter(lambda chosen: chosen.rank == rank)
 
@@ -51,7 +51,7 @@ def is_im2col(params):
 
 
 def form(name, params):
-    """Return the name of the header's function for these parameters, with its coordinates and offsets in C++."""
+    """Return the name of the header's function for given parameters, with the coordinates and offsets in C++."""
     at, offsets = coordinates_of(params.rank), offsets_of(params.rank)
     return (f"{name}_im2col", at, f", {offsets}") if is_im2col(params) else (name, at, "")
 
@@ -67,7 +67,8 @@ def with_surroundings(memory, seed=0):
 @pytest.mark.parametrize("prefetched", [False, True], ids=["", "prefetched"])
 @every_form
 def test_loads(machine, mode, rank, prefetched):
-    """The loads use each cache hint. A prefetch of the tile and the descriptor does not change the loaded bytes."""
+    """The test loads tiles with each cache hint. A prefetch of the tile and the descriptor does not change the loaded
+    bytes."""
 
     @settings(FITS, max_examples=30)
     @given(load_cases(of_form(mode, rank)), st.sampled_from(HINTS))
@@ -111,7 +112,7 @@ def test_swizzled_reads_the_tile_back(machine, mode):
 
 
 def check_saved(machine, case, name, hint="", op=None, seed=0):
-    """Store or reduce through the header and in the emulator, and compare the memory."""
+    """Run a store or reduction through the header on hardware, and in the emulator, and compare the memory."""
     params, memory, coordinates = case
     size = smem_bytes(params)
     assume(size <= WINDOW_BYTES)
@@ -141,8 +142,8 @@ def test_stores(machine, mode, rank):
 
 @pytest.mark.parametrize(("op", "data_type"), PAIRS, ids=[f"{op} {t.name}" for op, t in PAIRS])
 def test_reductions(machine, op, data_type):
-    """The test covers each operation with each of its data types, any rank, tiled and im2col, with and without a cache
-    hint."""
+    """The test covers each reduction operation with each of its data types, in the tiled and im2col modes of several
+    ranks."""
     params = st.one_of(tiled_params(data_types=[data_type]), im2col_params(data_types=[data_type], inside=True))
     hints = st.sampled_from(HINTS[:2] if data_type == T.UINT32 else HINTS[:1])
 
@@ -160,7 +161,7 @@ def test_reductions(machine, op, data_type):
 @pytest.mark.parametrize("ctas", [2, 4])
 @every_form
 def test_multicast(machine, mode, rank, ctas):
-    """Each CTA loads a tile into its own slot, in every CTA of its mask."""
+    """Each CTA of the cluster loads a tile into its own slot in the shared memory of every CTA in its mask."""
     masks = st.lists(st.integers(1, 2**ctas - 1), min_size=ctas, max_size=ctas)
 
     @settings(FITS, max_examples=15)

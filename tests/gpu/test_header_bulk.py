@@ -43,7 +43,7 @@ BULK_PAIRS = [(op, name) for op, names in BULK_REDUCTIONS.items() for name in na
 
 @pytest.mark.parametrize(("op", "name"), BULK_PAIRS, ids=[f"{op} {name}" for op, name in BULK_PAIRS])
 def test_bulk_reductions(machine, op, name):
-    """The results equal a reduction through a one-dimensional tensor map. The random bits include infinities and
+    """The results of bulk reductions equal reductions through a one-dimensional tensor map, also for infinities and
     NaNs."""
     data_type = BULK_TYPES[name]
     size = 2048
@@ -92,7 +92,8 @@ def test_wait_group_read(machine):
 
 
 def test_wait_group(machine):
-    """After the wait, the thread reads in global memory the bytes of the first group, and then of both groups."""
+    """After a wait, the thread reads the stored bytes of the first group of copies in global memory. After a second
+    wait, it reads the bytes of both groups."""
     tile = np.random.default_rng(4).integers(1, 256, 2 * 16384, np.uint8)
     then = """
         wait_group<1>();
@@ -107,7 +108,7 @@ def test_wait_group(machine):
 
 
 def test_bulk_multicast(machine):
-    """Two of four CTAs each load 256 bytes for other CTAs."""
+    """In a cluster of four CTAs, two CTAs each load 256 bytes for other CTAs."""
     memory = np.random.default_rng(1).integers(0, 256, 512, np.uint8)
     machine.put("memory", memory)
     masks = [0b1010, 0b0110, 0, 0]
@@ -123,7 +124,7 @@ def test_bulk_multicast(machine):
 
 
 def test_send_bulk(machine):
-    """CTA 0 sends the data that it has loaded to CTA 3."""
+    """In the test, CTA 0 loads data, and sends the data to CTA 3."""
     memory = np.random.default_rng(2).integers(0, 256, 1024, np.uint8)
     machine.put("memory", memory)
     places = [place(tx_bytes=1024 * (rank in (0, 3))) for rank in range(4)]

@@ -74,8 +74,8 @@ def combined(op, name, old, new, bits, times=1):
 
 
 def test_reduce_async(machine):
-    """Three CTAs apply each operation and type to the memory of a fourth CTA at the same time. All three operations
-    take effect."""
+    """Three CTAs of a cluster concurrently apply an asynchronous reduction to the memory of a fourth CTA. All three
+    reductions take effect."""
     calls = "".join(
         f"reduce_async<Reduction::{op}>(reinterpret_cast<{name}*>(tile + {8 * i}), 1, ({name})0x{VALUE:x}, full);"
         for i, (op, name) in enumerate(SINGLE)
@@ -101,7 +101,7 @@ SENT_PAIRS = [(op, name) for op, names in SENT.items() for name in names.split()
 
 @pytest.mark.parametrize(("op", "name"), SENT_PAIRS, ids=[f"{op} {name}" for op, name in SENT_PAIRS])
 def test_send_reduce_bulk(machine, op, name):
-    """CTA 0 combines the data that it has loaded with the memory of CTA 3."""
+    """In the test, CTA 0 loads data, and reduces the data into the memory of CTA 3."""
     memory = np.random.default_rng(len(op + name)).integers(0, 256, 1024, np.uint8)
     machine.put("memory", memory)
     places = [place(tx_bytes=1024 * (rank in (0, 3))) for rank in range(4)]
@@ -122,8 +122,8 @@ def test_send_reduce_bulk(machine, op, name):
 
 
 def test_barrier_of_another_cta(machine):
-    """The barrier expects bytes and receives arrivals, one at a time and several at a time. After the wait, earlier
-    writes are visible."""
+    """The mbarrier of another CTA expects bytes, and receives single and multiple arrivals. After a wait, writes before
+    the arrivals are visible."""
     statement = """
         if (threadIdx.x == 0) full.init(cluster_cta_rank() ? 6 : 1);
         fence_barrier_init();
@@ -173,7 +173,7 @@ def test_arrivals_with_a_count(machine):
 
 
 def test_cluster_barrier_in_two_steps(machine):
-    """Each CTA's writes before its arrival are visible to all CTAs after the wait."""
+    """The writes of each CTA before its arrival at the cluster barrier are visible to all CTAs after the wait."""
     statement = """
         auto volatile written = reinterpret_cast<unsigned*>(out);
         if (threadIdx.x == 0) written[cluster_cta_rank()] = 10 + cluster_cta_rank();
@@ -231,8 +231,8 @@ def test_pipeline_of_a_cluster(machine, stages):
 
 @pytest.mark.parametrize("stages", [1, 2, 4])
 def test_pipeline_of_two_producers(machine, stages):
-    """Each producer polls its stage early, and loads half of a tile. Consumers also poll early. Threads that release a
-    stage arrive one by one, in pairs and as whole warps. Each arrival counts once.
+    """Each producer polls its stage early, and loads half of a tile. Consumers also poll early. Threads release a stage
+    one by one, in pairs, and as whole warps. Each arrival counts once.
     """
     memory = np.random.default_rng(8).integers(0, 256, 4096, np.uint8)
     machine.put("memory", memory)

@@ -44,7 +44,8 @@ def test_tensor_map_written_by_another_cta(machine):
 
 
 def test_tensor_map_changed_between_loads(machine):
-    """After the fences a load uses the new bytes, although the TMA unit used the old bytes just before."""
+    """After the fences, a load uses the new bytes of a tensor map, although the TMA unit has just used the old
+    bytes."""
     memory = np.random.default_rng(5).integers(0, 256, 8192, np.uint8)
     machine.put("memory", memory)
     machine.put("bytes", np.frombuffer(bytes(machine.map(replace(MAP, global_address=4096))), np.uint8))
@@ -131,8 +132,8 @@ def test_elect_one(machine):
 
 
 def test_barrier_phases(machine):
-    """The function try_wait returns false until the phase is complete. expect_tx adds bytes to the phase, and a barrier
-    can be initialized again after invalidate."""
+    """The function try_wait returns false until the phase is complete. The function expect_tx adds bytes to the phase.
+    A barrier can be initialized again after invalidate."""
     statement = """
         if (threadIdx.x) return;
         auto seen = reinterpret_cast<unsigned*>(out);

@@ -1,4 +1,5 @@
-"""Tests of tensor maps that the GPU changes by the device header: these maps equal the host's maps byte for byte."""
+"""Tests of tensor maps that the GPU changes by the device header, and that equal the host's tensor maps byte for
+byte."""
 
 from dataclasses import replace
 
@@ -33,8 +34,8 @@ CHANGE = """
 
 
 def changes_to(params, encoded):
-    """Return C++ that changes any map into this map. For dimensions beyond the rank, the driver writes zeros, which
-    mean an extent of 1."""
+    """Return C++ code that changes any tensor map into a given map. For dimensions beyond the rank, the driver writes
+    zeros, which mean an extent of 1."""
     words = np.frombuffer(encoded, np.uint32)
     rest = [1] * (5 - params.rank)
     numbered = {

@@ -15,7 +15,7 @@ machine = machine_fixture("device header, flags: {launches} launches make earlie
 
 @pytest.mark.parametrize("scope", ["gpu", "sys"])
 def test_a_flag_between_ctas(machine, scope):
-    """CTA 0 stores data and sets a flag. CTA 1 waits for the flag and reads the data."""
+    """In the test, CTA 0 stores data and sets a flag. CTA 1 waits for the flag and reads the data."""
     tile = np.random.default_rng(9).integers(0, 256, 4096, np.uint8)
     fields = {"scope": scope, "turn": 0, "there": "memory"}
     statement = f"{ONE_THREAD} if (blockIdx.x == 0) {{ {TELL.format(**fields)} }} else {{ {BE_TOLD.format(**fields)} }}"
@@ -29,7 +29,8 @@ def test_a_flag_between_ctas(machine, scope):
 
 @pytest.mark.parametrize("word", ["unsigned", "unsigned long long"])
 def test_counters(machine, word):
-    """Every thread of every CTA gets a unique number. All additions are visible to the last thread."""
+    """By an atomic counter, every thread of every CTA gets a unique number. All additions are visible to the last
+    thread."""
     statement = f"""
         auto counters = reinterpret_cast<{word}*>(memory);
         add_release(counters + 1, ({word})3);

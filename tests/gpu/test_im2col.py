@@ -1,5 +1,4 @@
-"""Tests of random convolutions in 1 to 3 dimensions: every column of im2col equals the unfolded image, byte for
-byte."""
+"""Tests of random convolutions in 1 to 3 dimensions. Every im2col column equals the unfolded image byte for byte."""
 
 import collections
 import subprocess
@@ -65,7 +64,7 @@ __global__ void read_columns(const __grid_constant__ TensorMap map, const Place*
 
 
 class ColumnReader:
-    """A reader of shared memory that compiles its kernel once. Each read is one launch, with a CTA for each load."""
+    """A reader of im2col columns in shared memory. Each read is one launch of a kernel, with a CTA for each load."""
 
     def __init__(self, device, stream):
         names = [f"read_columns<{rank}>" for rank in (3, 4, 5)]
@@ -100,7 +99,7 @@ def reader(device, stream):
 
 
 def on_device(rng, elements):
-    """Return the elements as a tensor of a dtype of their size."""
+    """Return the elements as a GPU tensor whose dtype has the size of an element."""
     dtypes = TORCH_DTYPES[elements.dtype.name]
     dtype = dtypes[int(rng.integers(len(dtypes)))]
     raw = torch.from_numpy(elements.view(np.uint8).copy()).cuda()
@@ -108,7 +107,7 @@ def on_device(rng, elements):
 
 
 def driver_order(case, tensor):
-    """Compute the driver's arguments without the functions of the package."""
+    """Compute the arguments of the driver's encoder without the functions of the package."""
     g = case.geometry
     reaches = [(kernel - 1) * step for kernel, step in zip(g.kernel_size, g.dilation, strict=True)]
     return Im2colParams(
@@ -191,7 +190,8 @@ def test_the_doors_are_one_room(device):
 
 
 def test_im2col_wide_is_refused_before_compute_capability_10(device):
-    """Driver 580 creates the map, but no instruction of compute capability 9.0 can use it."""
+    """Driver 580 creates an im2col wide map on compute capability 9.0, but no instruction of this compute capability
+    can use the map."""
     if device.compute_capability >= (10, 0):
         pytest.skip("a device that has im2col wide")
     tensor = torch.zeros((2, 8, 8, 64), dtype=torch.bfloat16, device="cuda")
@@ -208,7 +208,8 @@ def test_refusals_of_the_driver_are_reported_in_terms_of_the_convolution():
 
 @pytest.mark.parametrize("coordinates", [(0, 7, -1, 0), (0, -2, -1, 0)])
 def test_a_start_outside_the_pixel_box_kills_the_context(coordinates):
-    """The test runs in a child process, because the host accepts this start. The emulator reports a fault, too."""
+    """The test runs in a child process, because a start outside the pixel box destroys the context. The emulator also
+    reports a fault."""
     script = (
         "import sys, torch, cuda_tma\n"
         "from tests.support.convolutions import Load\n"

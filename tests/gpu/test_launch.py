@@ -1,4 +1,4 @@
-"""Tests of launch(): streams and contexts of every kind, configurations, graphs, and prepared launches."""
+"""Tests of launch() and prepare() on a GPU, with streams and contexts of every kind, configurations and graphs."""
 
 import subprocess
 import sys
@@ -219,7 +219,7 @@ def test_an_adopted_descriptor(kernel, stream):
 
 
 def test_a_stream_of_a_green_context(kernel, device):
-    """The green context shares its memory with the primary context, so a descriptor of either context is valid in
+    """A green context shares its memory with the primary context, so a descriptor of either context is valid in
     both."""
     from cuda.bindings import driver
 

@@ -1,4 +1,4 @@
-"""Tests of launch(): every kind of argument arrives, every mistake has an error, and the next launch works."""
+"""Tests of the arguments of launch() on a GPU. Every kind of argument arrives, and every mistake raises an error."""
 
 import ctypes
 import struct
@@ -40,7 +40,7 @@ def test_scalars_take_the_parameters_own_size(kernel, stream, c_type, value):
 
 
 def test_a_float_for_a_float(kernel, stream):
-    """cuda.core 1.2 packs 8 bytes for this argument. The kernel reads the lower 4 bytes, which are 0.0."""
+    """For a Python float, cuda.core 1.2 packs 8 bytes. The kernel reads the lower 4 bytes, which are 0.0."""
     assert put(kernel("put_float"), stream, "float", 1.0, "float32") == 1.0
 
 
@@ -71,8 +71,8 @@ def test_many_at_once_and_structures_by_value(kernel, stream):
 
 
 def test_more_parameters_than_fit_the_stack(device, stream):
-    """The test includes more than 4096 bytes of parameters, which was the limit before compute capability 7.0 and CUDA
-    12.1."""
+    """The test launches kernels with more than 4096 bytes of parameters, which was the limit before compute capability
+    7.0 and CUDA 12.1."""
     source = """struct Large { int values[2000]; };
         extern "C" __global__ void sum(char first, Large large, int* out) {
             int sum = first; for (int i = 0; i < 2000; i++) sum += large.values[i]; *out = sum; }"""
@@ -97,7 +97,7 @@ def test_descriptors_by_value_ours_and_theirs(kernel, stream):
 
 
 def test_the_drivers_own_tensor_map_by_value(kernel, stream):
-    """cuda.bindings encodes the map with the parameters of the package."""
+    """In the test, cuda.bindings encodes a tensor map with the parameters of the package."""
     x = torch.zeros(64, 128, device="cuda")
     ours = cuda_tma.create_tensor_map(x, box_dim=(16, 32))
     words, halves = cuda_driver.cuuint64_t, cuda_driver.cuuint32_t
@@ -177,8 +177,8 @@ def test_mistakes_are_named_and_the_next_launch_works(kernel, stream, mistake):
 
 
 def test_cuda_core_makes_those_mistakes_silently(kernel, stream):
-    """cuda.core accepts these mistakes, which launch() refuses. If a later cuda.core refuses the mistakes, this test
-    fails."""
+    """cuda.core accepts some mistakes in arguments that launch() refuses. If a later cuda.core refuses the mistakes,
+    the test fails."""
     x = torch.zeros(64, 128, device="cuda")
     torch.cuda.synchronize()
     core.launch(stream, CONFIG, kernel("put_float"), 1.0, x.data_ptr(), 3)

@@ -16,7 +16,8 @@ LIBRARIES = {"CuPy": "cupy", "numba": "numba", "Triton": "triton", "graphs and n
 
 
 def snippets():
-    """Return the snippets by their headings. Each snippet begins with the snippet before the first heading."""
+    """Return the code snippets of the page by their headings. Each snippet begins with the code before the first
+    heading."""
     common, *sections = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)
     (first,) = blocks(common)
     found = {section.splitlines()[0]: blocks(section) for section in sections}
@@ -63,7 +64,7 @@ print("compiles")
 
 def require_numba_compiles(folder):
     """Skip the test if numba-cuda cannot compile an empty kernel, because it uses np.row_stack, which NumPy 2.5 lacks.
-    The snippet shows any other failure.
+    A test of a snippet shows any other failure of numba-cuda.
     """
     if not hasattr(np, "row_stack"):
         done = run(EMPTY, folder)
@@ -110,7 +111,8 @@ except Exception as error:
 
 
 def test_place_of_a_map_in_one_block(tmp_path, publish):
-    """The map is at the driver's offset for any address of the block. The offsets in a struct differ."""
+    """In a block of parameters, the tensor map is at the driver's offset for any address of the block. The offset in a
+    struct would differ."""
     done = run(COMMON + NAIVE, tmp_path)
     lines = done.stdout.splitlines()
     assert lines[0] == "offsets [112, 240]", done.stderr

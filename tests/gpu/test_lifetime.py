@@ -1,5 +1,5 @@
-"""Tests of lifetimes: a descriptor keeps its memory alive, detects a moved tensor, and releases its memory when it is
-deleted."""
+"""Tests of the lifetime of a descriptor's memory. A descriptor keeps its memory alive, and releases the memory when the
+descriptor is deleted."""
 
 import gc
 import resource
@@ -26,7 +26,7 @@ def first_element(reader, descriptor):
 
 
 def churn():
-    """Empty torch's cache, and overwrite the freed memory."""
+    """Empty torch's memory cache, and overwrite the freed memory."""
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
     return [torch.full((1024, 1024), -1.0, device="cuda") for _ in range(8)]

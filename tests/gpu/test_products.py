@@ -36,7 +36,7 @@ def kernels(device, publish):
 
 
 def matrix(element, rows, columns, most):
-    """Return integers that the type can represent: any value for s8 and u8, and values up to `most` for other types."""
+    """Return random integers that the type can represent. Values for types other than s8 and u8 are at most `most`."""
     low, high = {"s8": (-128, 127), "u8": (0, 255)}.get(element, (-most, most))
     return torch.randint(low, high + 1, (rows, columns), device="cuda").to(TYPES[element])
 
@@ -96,7 +96,7 @@ def test_mma(device, kernels, form):
 
 
 def test_mma_of_transposed_tiles(device, kernels):
-    """M and N are the innermost dimensions, and ldmatrix transposes the tiles."""
+    """In the test of mma.sync, M and N are the innermost dimensions of the tiles, and ldmatrix transposes the tiles."""
     a, b, start = operands(BF16, 64)
     out = torch.full((64, 16), torch.nan, device="cuda")
     maps = [bytes_map(device, each.T.contiguous()) for each in (a, b)]
@@ -115,7 +115,8 @@ def test_wgmma_without_a_swizzle(device, kernels, majors):
 
 
 def test_wgmma_of_typed_tiles(device, kernels):
-    """The tiles are wider than the spans of their swizzles. K of A, and N of B, continue from one box to the next."""
+    """The typed tiles of the test are wider than the spans of their swizzles, so that a tile consists of several
+    boxes."""
     a, b = matrix("f16", 64, 128, 8), matrix("f16", 128, 128, 8)
     maps = [
         device.create_tensor_map(each, box_dim=box, swizzle=swizzle)

@@ -1,4 +1,4 @@
-"""Tests of scalar instructions: the simulator gives the GPU's bits for random sequences of all exact instructions."""
+"""Tests of random sequences of exact scalar instructions, for which the simulator gives the same bits as the GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the examples' kernels, launch by launch: the GPU and the simulator leave the same bytes."""
+"""Tests that each launch of the examples' kernels leaves the same bytes on the GPU and on the simulator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _compared: list[int] = []
 
 
 def sizes(name: str) -> Iterator[tuple]:
-    """Yield the arguments of the cases of an example. The sizes are small and different."""
+    """Yield the arguments of an example's cases, which have small and different sizes."""
     draw = random.Random(name)
     if name == "kv_tiles":
         some = itertools.product((64, 96, 128), (2, 3, 4), (64, 128), ("float16", "bfloat16"))
@@ -66,7 +66,7 @@ def test_scripts(device, name):
     "name", ["copy_2d", "transpose", "elementwise", "kv_tiles", "gemm", "conv_im2col", "grouped_gemm"]
 )
 def test_cases(device, name):
-    """The copies take effect as late as PTX allows."""
+    """On the simulator, the asynchronous copies take effect as late as PTX allows."""
     with simulate.watch(order="late", sanitize=False) as launches:
         for _, ours, rivals, *_ in example(name).cases([*sizes(name)]):
             # The example checks the results after all launches of a case.
@@ -94,7 +94,7 @@ def test_another_kernel_on_the_simulator_is_seen(device, monkeypatch):
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_wrong_kernels_are_also_found(device, strict):
-    """The kernel gives right bytes only by chance, on the GPU and on the simulator."""
+    """The wrong kernel of the test gives right bytes only by chance, on the GPU and on the simulator."""
     source = """#include <cuda_tma/tma.cuh>
         extern "C" __global__ void kernel(const __grid_constant__ cuda_tma::TensorMap map, int* in) {
             __shared__ __align__(128) int tile[32];

@@ -1,5 +1,4 @@
-"""A test of eight threads that create maps, change maps, launch and capture for seconds. The script stress_threads.py
-runs for minutes."""
+"""A test of eight threads that concurrently create and change tensor maps, launch kernels, and capture graphs."""
 
 import re
 import subprocess

@@ -1,4 +1,5 @@
-"""Tests of every data type, rank and swizzle: the tile in shared memory contains the view's elements, byte for byte."""
+"""Tests that a tile in shared memory contains the view's elements byte for byte, for every data type, rank and
+swizzle."""
 
 import collections
 import ctypes
@@ -46,8 +47,7 @@ def reader(device, stream):
 
 
 def tfloat32(bits):
-    """Round a float to a mantissa of 10 bits, as the TMA unit does. A NaN becomes 0x7FFFE000. Both facts were
-    recorded."""
+    """Round a float to a mantissa of 10 bits, as the TMA unit does. A NaN becomes 0x7FFFE000 (observed)."""
     is_nan = (bits & 0x7FFFFFFF) > 0x7F800000
     rounded = ((bits.astype(np.uint64) + 0x1000) & 0xFFFFE000).astype(np.uint32)
     return np.where(is_nan, np.uint32(0x7FFFE000), rounded)
@@ -115,7 +115,8 @@ def driver_bytes(tensor_address, elements, strides_bytes, box, element_strides, 
 
 
 def canonical_strides(shape, strides_bytes, itemsize):
-    """Return the package's strides for dimensions of extent 1: contiguous, rounded up to 32 bytes."""
+    """Return the strides that the package chooses for dimensions of extent 1. These are the contiguous strides, rounded
+    up to multiples of 32 bytes."""
     out = list(strides_bytes)
     span = shape[-1] * itemsize
     for dim in range(len(shape) - 2, -1, -1):

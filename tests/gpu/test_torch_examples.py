@@ -1,4 +1,4 @@
-"""Tests of the examples' operators of torch on a GPU: models that train, and opcheck."""
+"""Tests that models with the examples' torch operators train on a GPU, and that opcheck accepts the operators."""
 
 from __future__ import annotations
 

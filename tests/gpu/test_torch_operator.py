@@ -1,4 +1,4 @@
-"""Tests of torch operators on a GPU: opcheck, compiled code, CUDA graphs, memory, and the time of a call."""
+"""Tests of torch operators on a GPU, with opcheck, compiled code and CUDA graphs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ def test_eager():
 
 
 def test_the_current_stream():
-    """A kernel on a stream other than the current stream would read unfinished data."""
+    """The operator launches its kernel on torch's current stream. On another stream, the kernel would read unfinished
+    data."""
     stream = torch.cuda.Stream()
     x = torch.zeros(4096, 4096, device="cuda")
     scale(x, 2.0)
@@ -144,7 +145,7 @@ def test_a_device_other_than_the_current_one():
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_compiled(backend, dynamic):
-    """The number of recompilations equals the number for torch's own operators."""
+    """The number of recompilations of a compiled operator equals the number for torch's own operators."""
     # The import of torch._dynamo takes 2 s, so only tests that need the module import it.
     from torch._dynamo.testing import CompileCounterWithBackend
 
@@ -161,8 +162,8 @@ def test_compiled(backend, dynamic):
 
 
 def test_reduce_overhead(publish):
-    """torch captures CUDA-graph trees. Each call has another input, and its result equals the result of the kernel
-    without a graph."""
+    """In the mode reduce-overhead, torch captures CUDA graphs. Each call has a different input, and the result equals
+    the result without a graph."""
     pytest.importorskip("triton")
     compiled = torch.compile(lambda x: scale(x + 1, 2.0) - 1, fullgraph=True, mode="reduce-overhead")
     x, wrong = rand(128, 64), torch.zeros((), device="cuda", dtype=torch.int64)
@@ -212,7 +213,7 @@ def milliseconds(graph, replays):
 
 
 def test_the_time_in_a_graph_is_the_kernel_s(publish):
-    """The graph replays a hundred launches without torch's dispatcher."""
+    """The CUDA graph of the test replays a hundred launches without torch's dispatcher."""
     x, y = rand(2048, 2048), torch.empty(2048, 2048, device="cuda")
     kernel, config = kernels.scale(cuda_tma.compile), grid(x)
     into = operator("cuda_tma_gpu_tests::scale_into", kernels.scale, mutates_args=["y"], config=config)

@@ -35,7 +35,7 @@ def devices():
 
 @pytest.fixture
 def tensors(devices):
-    """Return a tensor on each device, with the same geometry and other values."""
+    """Return a tensor on each device, with equal geometry and different values."""
     return [torch.arange(64.0 * 128, device=f"cuda:{n}").reshape(64, 128) + n for n in range(2)]
 
 

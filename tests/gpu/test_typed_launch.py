@@ -1,4 +1,4 @@
-"""Tests of launch() and prepare() with typed maps: tensors as arguments, changes, refusals, and shared memory."""
+"""Tests of launch() and prepare() on a GPU, with tensors as arguments for typed maps."""
 
 import gc
 import threading
@@ -65,13 +65,13 @@ DTYPES = {"FLOAT32": "float32", "BFLOAT16": "bfloat16", "FLOAT64": "float64", "U
 
 @pytest.fixture(scope="module")
 def kernels(device):
-    """Return kernels(name, **defines), which compiles a kernel of COPY."""
+    """Return a function that compiles a kernel of the source COPY with given macros."""
     return lambda name, **defines: cuda_tma.compile(COPY, name, defines=defines, cache=False)
 
 
 @pytest.fixture(scope="module")
 def window(kernels):
-    """Return the kernels for a tile of 16 x 64 float32 elements, which has two boxes."""
+    """Return the kernels for a tile of 16 x 64 float32 elements, which consists of two boxes."""
     defines = {"TYPE": "FLOAT32", "ROWS": 16, "COLUMNS": 64, "SWIZZLE": "SWIZZLE_128B"}
     return lambda name: kernels(name, **defines)
 
@@ -158,7 +158,7 @@ def test_another_tile_is_refused_before_the_launch(window, stream):
 
 
 def test_many_launches_in_flight_keep_their_maps(window, device):
-    """The address changes while earlier launches wait. All tensors have one shape, except for one tensor in between."""
+    """In the test, the address in a tensor map changes while earlier launches wait for the GPU."""
     kernel, stream = window("copy"), device.create_stream()
     sources = [random((64 + 16 * (index % 3 == 2), 128)) for index in range(60)]
     targets = [torch.zeros_like(source) for source in sources]
@@ -268,8 +268,7 @@ def last_word(stream, kernel, shmem_size, launch=cuda_tma.launch):
 
 
 def test_the_limit_is_raised_after_the_first_launch_too(device, stream):
-    """The context has already loaded the kernel, and a change of the kernel's attributes applies in this context
-    too."""
+    """A change of a kernel's shared-memory limit also applies in a context that has already loaded the kernel."""
     kernel = cuda_tma.compile(SHARED, "last_word", cache=False)
     assert last_word(stream, kernel, 0) == -1
     most = torch.cuda.get_device_properties(0).shared_memory_per_block_optin

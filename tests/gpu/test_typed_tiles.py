@@ -9,8 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*command):
-    """Return the last line that a process prints. A process may hang or lose its context without an effect on other
-    processes."""
+    """Return the last line that a separate process prints, because the process may hang or lose its context."""
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()[-1]

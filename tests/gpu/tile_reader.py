@@ -72,7 +72,7 @@ class Position(ctypes.Structure):
 
 
 class TileReader:
-    """A reader of tiles that compiles its kernel once. Each read is one launch."""
+    """A reader of tiles in shared memory. Each read is one launch of a kernel."""
 
     def __init__(self, device, stream):
         import torch

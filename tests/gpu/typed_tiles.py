@@ -1,4 +1,4 @@
-"""A test of typed tiles on a GPU: their loads, contents and stores, element by element.
+"""A test of loads, contents and stores of typed tiles on a GPU, element by element.
 
 The tiles run in a separate process, because a tile with a wrong byte count would hang: run `python -m
 tests.gpu.typed_tiles`. The last printed line contains the number of tiles.
@@ -94,7 +94,8 @@ SHAPE = (11, 70, 304)
 
 
 def tiles():
-    """Yield tuples of the C++ type, the extents, the dtype, and a bool that is true if a typed store is possible."""
+    """Yield a tuple for each tile: its C++ type, its extents, its dtype, and a bool that is true if a typed store is
+    possible."""
     for dtype, (data_type, boxes) in DTYPES.items():
         for box, (swizzle, span) in itertools.product(boxes, SWIZZLES.items()):
             extents = tuple(map(int, box.split(", ")))
@@ -109,7 +110,7 @@ def tiles():
 
 
 def bits(tensor):
-    """Return the bits of the elements, so that NaN can be compared."""
+    """Return the bits of the elements, so that a comparison finds equal NaNs."""
     return tensor.contiguous().view(torch.uint8)
 
 
@@ -123,7 +124,7 @@ def window(tensor, extents, corner):
 
 
 def through(stream, name, extents, dtype, stores):
-    """Load a tile in the middle of the tensor and a tile over the edge, reverse their content, and store them."""
+    """Load one tile inside the tensor and one tile across the edge, reverse the elements, and store the tiles."""
     shape = SHAPE[-len(extents) :]
     count = torch.Size(shape).numel() * dtype.itemsize
     source = torch.randint(256, (count,), device="cuda", dtype=torch.uint8).view(dtype).reshape(shape)

@@ -1,4 +1,4 @@
-"""The functions and values that the tests of the device header share."""
+"""The functions and values that several tests of the device header share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ REDUCTIONS = ("add", "min", "max", "inc", "dec", "bit_and", "bit_or", "bit_xor")
 def compile_source(
     source: str, target: str, *include_path: str, std: str = "c++17", options: Iterable[str] = ()
 ) -> tuple[object, str]:
-    """Return the NVRTC program and its log. Raise an AssertionError with the log if NVRTC refuses the source."""
+    """Return the NVRTC program of a source and the compilation log. Raise an AssertionError with the log if NVRTC
+    refuses the source."""
     _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
     options = [f"--gpu-architecture={target}", f"--std={std}", *options]
     options += [f"--include-path={folder}" for folder in (HEADER.parents[1], *include_path)]
@@ -45,7 +46,7 @@ def compile_source(
 def cubin(source: str, target: str, *include_path: str) -> bytes:
     """Return the machine code of a source that the front end compiles without a warning.
 
-    ptxas recommends multicast for sm_90a, sm_100a, ...; this concerns speed, and does not affect the header.
+    A ptxas message that recommends multicast for certain targets does not count as a warning.
     """
     program, log = compile_source(source, target, *include_path)
     assert "warning #" not in log, log
@@ -62,8 +63,8 @@ def ptx(source: str, target: str = "compute_90a", *, options: Iterable[str] = ()
 
 
 def instructions(text: str) -> list[str]:
-    """Return the lines of a PTX text without registers, sorted, because their order and repeated conversions of
-    addresses vary."""
+    """Return the sorted lines of a PTX text without the numbers of registers. The order of the lines and the number of
+    address conversions vary."""
     return sorted(re.sub(r"%\w+(<\d+>)?", "%", line) for line in text.splitlines() if "\tcvta." not in line)
 
 
@@ -146,7 +147,7 @@ OTHER_STATEMENTS = [
 
 
 def kernel(statements: list[str]) -> str:
-    """Return a kernel that executes all statements. `Twin` takes the place of the driver's CUtensorMap."""
+    """Return a kernel that executes all given statements. The struct `Twin` replaces the driver's CUtensorMap."""
     return f"""
 #include <cuda_tma/tma.cuh>
 using namespace cuda_tma;
@@ -161,7 +162,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, const _
 
 
 def defined_in(name: str) -> set[str]:
-    """Return the functions of a header."""
+    """Return the names of the functions that a header defines."""
     text = (FOLDER / name).read_text()
     function = r"^ *(?:__host__ )?__device__ (?:inline |constexpr )*[\w:&<> ]+?[ &](?!operator\b)(\w+)\("
     return set(re.findall(function, text, re.M))
@@ -172,13 +173,13 @@ def words(statements: list[str]) -> set[str]:
 
 
 def included_by(name: str) -> set[str]:
-    """Return the headers that a header includes, directly or through others."""
+    """Return the headers that a header includes, directly or through other headers."""
     found = set(re.findall(r"#include <cuda_tma/(\w+\.cuh)>", (FOLDER / name).read_text()))
     return found.union(*map(included_by, found))
 
 
 def nvcc(source: str, target: str, folder: Path, *options: str) -> subprocess.CompletedProcess:
-    """Run both passes of nvcc. Skip the test if nvcc is not on PATH."""
+    """Run the host pass and the device pass of nvcc. Skip the test if nvcc is not on PATH."""
     if shutil.which("nvcc") is None:
         pytest.skip("nvcc is not on PATH")
     (folder / "kernel.cu").write_text(source)

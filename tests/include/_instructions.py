@@ -1,4 +1,4 @@
-"""The functions and values that the tests of the header's instructions share."""
+"""The functions and values that several tests of the device header's instructions share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fill(text: str, fields: dict[str, str]) -> str:
 
 
 def copies(forms: dict[str, str], ranks: range) -> dict[str, str]:
-    """Return the copies for each rank, with and without a cache policy."""
+    """Return the statements that copy a tile, for each rank, with and without a cache policy."""
     fields = [
         {
             "rank": str(rank),

@@ -1,4 +1,4 @@
-"""The functions and values that the tests of the header's targets share."""
+"""The functions and values that several tests of the device header's targets share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OFFSETS = {3: "1", 4: "1, y", 5: "1, 2, 3"}
 
 
 def statements(barriers: tuple[str, ...] = ("full", "full.in_cta(0)")) -> list[str]:
-    """Return every function of sm100.cuh, for each of its ranks, with and without a cache policy."""
+    """Return a call of every function of sm100.cuh, for each rank, with and without a cache policy."""
     rows = "x, {0, 1, y, -1}"
     gather = [
         *(f"load_gather4(tile, map, full, {rows}{{policy}});", f"prefetch_gather4(map, {rows}{{policy}});"),

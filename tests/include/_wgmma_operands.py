@@ -1,4 +1,4 @@
-"""The functions and values that the tests of wgmma's operands share."""
+"""The functions and values that several tests of wgmma operands share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of element.cuh: elements of narrow floats convert to the same values as the types of ml_dtypes."""
+"""Tests of element.cuh, whose elements of narrow floating-point types have the same values as in ml_dtypes."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def test_a_float_is_rounded_when_it_is_assigned(name):
 
 @pytest.mark.parametrize(("type_", "name", "one"), [("BFLOAT16", "Bf16", 0x3F80), ("FLOAT16", "F16", 0x3C00)])
 def test_a_tile_gives_values(type_, name, one):
-    """A tile of 16-bit floats returns 1.0 for the bits of 1.0. The kernel doubles the value in place, and the resulting
-    bits are right."""
+    """A tile of 16-bit floats returns 1.0 for the bits of 1.0. After the kernel has doubled the element in place, the
+    bits are those of 2.0."""
     tensor = np.full((8, 64), one, np.uint16).view(FORMATS[name])
     values, bits = np.zeros(64, np.float32), np.zeros(64, np.uint16)
     run(
@@ -102,8 +102,8 @@ def test_a_tile_gives_values(type_, name, one):
     [("U4_ALIGN8B", "E2m1", 0), ("U4_ALIGN16B", "E2m1", 8), ("U6_ALIGN16B", "E2m3", 4), ("U6_ALIGN16B", "E3m2", 4)],
 )
 def test_a_packed_element_is_a_value(type_, name, gap):
-    """The tile has 128 elements of 4 or 6 bits, in groups of 16, with the gaps of the type. The call as<E2m1>(row,
-    column) returns a value."""
+    """The call as<E2m1>(row, column) returns the value of a packed element. The test's tile has 128 elements of 4 or 6
+    bits."""
     width = 4 if name == "E2m1" else 6
     codes = np.random.default_rng(2).integers(0, 1 << width, 128, np.uint8)
     bits = (codes[:, None] >> np.arange(width) & 1).astype(np.uint8).reshape(8, -1)
@@ -148,7 +148,8 @@ def test_misuse_is_named(statement, message):
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a", "sm_103a", "sm_120a"])
 def test_elements_compile_for_every_target(target):
-    """The expressions assign, compare and multiply elements, and pass them to a function of float."""
+    """The test compiles expressions that assign, compare and multiply elements, and that pass elements as float
+    arguments."""
     uses = "".join(
         f"__global__ void use{name}({name}* x, float* y) {{ x[0] = x[1]; y[0] = fmaxf(x[2] * 2 + x[3], 1);"
         f" if (x[4] < x[5] || x[6] == 0.5f) y[1] = -x[7]; __shared__ {name} kept[4]; kept[0] = x[0]; x[8] = kept[0];"

@@ -43,8 +43,8 @@ def test_everything_compiles(target, statements):
 
 
 def test_nothing_is_left_out():
-    """The statements of this test contain each function of tma.cuh and of its included headers, except refuse.cuh and
-    watchdog.cuh."""
+    """The compiled statements call each function of tma.cuh and of the headers that tma.cuh includes, except refuse.cuh
+    and watchdog.cuh."""
     included = {HEADER.name} | included_by(HEADER.name) - {"refuse.cuh", "watchdog.cuh"}
     defined = set().union(*map(defined_in, included))
     assert len(defined) > 50
@@ -53,7 +53,7 @@ def test_nothing_is_left_out():
 
 
 def test_every_header_has_its_tests():
-    """The list contains each header whose functions a test compiles."""
+    """For each header of the package, a test compiles the functions of the header."""
     included = included_by(HEADER.name)
     elsewhere = {
         "dynamic_shared.cuh",
@@ -79,7 +79,7 @@ def test_every_header_has_its_tests():
 
 
 def test_each_header_compiles_by_itself():
-    """Each header can be included first, without other headers, or twice."""
+    """Each header compiles if it is the first header, the only header, or included twice."""
     for path in FOLDER.glob("*.cuh"):
         if "macros" not in path.name:
             include = f"#include <cuda_tma/{path.name}>\n"
@@ -88,14 +88,15 @@ def test_each_header_compiles_by_itself():
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a", "sm_103a", "sm_120a"])
 def test_all_headers_compile_together(target):
-    """All headers can be in one translation unit, in any order, for any target."""
+    """All headers of the package compile in one translation unit, in any order, for any target."""
     names = sorted(path.name for path in FOLDER.glob("*.cuh") if "macros" not in path.name)
     includes = "".join(f"#include <cuda_tma/{name}>\n" for name in (*names[::-1], *names))
     assert cubin(includes + kernel(OTHER_STATEMENTS), target).startswith(b"\x7fELF")
 
 
 def test_macros_of_a_kernel_do_not_get_into_headers():
-    """The option ``compile(defines={"N": 64})`` defines macros with short names. T is a name in NVRTC's own header."""
+    """Macros with short names, as in ``compile(defines={"N": 64})``, do not affect the headers. The name T is excluded,
+    because NVRTC's own header uses it."""
     words = "BM BN BK MN ROWS COLUMNS STAGES SIZE TYPE WARPS TILE BOX RANK MODE ROW COUNT BLOCK GROUP DEPTH WIDTH"
     macros = {*string.ascii_uppercase, *words.split()} - {"T"}
     defines = "".join(f"#define {macro} (9 +)\n" for macro in sorted(macros))
@@ -105,7 +106,7 @@ def test_macros_of_a_kernel_do_not_get_into_headers():
 
 
 def test_bad_instruction_is_caught():
-    """An instruction that does not exist fails in this test, although NVRTC accepts it in PTX."""
+    """The test finds an instruction that does not exist, although NVRTC accepts the instruction in PTX."""
     source = kernel(['load(tile, map, full, Coordinates{x}); asm volatile("cp.async.bulk.tensor.1d.nonsense;");'])
     assert "nonsense" in ptx(source)
     with pytest.raises(AssertionError, match="Ptx assembly aborted due to errors"):
@@ -141,7 +142,7 @@ def test_older_target_is_named():
 
 @pytest.mark.parametrize("header", sorted(FOLDER.glob("*.cuh")), ids=lambda header: header.stem)
 def test_older_language_is_named(header):
-    """The error appears for any first header. Headers that compile as C++14 need tma.cuh."""
+    """For any header, a compilation as C++14 gives an error that names the required C++ standard."""
     source = f"#include <cuda_tma/{header.name}>\n"
     with pytest.raises(AssertionError, match=r"the headers are C\+\+17; compile with -std=c\+\+17 or later"):
         compile_source(source + "#include <cuda_tma/tma.cuh>\n", "sm_90a", std="c++14")
@@ -163,12 +164,14 @@ def test_bulk_reductions_are_all_there_are():
 
 
 def test_nothing_but_machine_code_is_emitted():
-    """The header adds no global variable to a module. The module declares only the kernel's own shared memory."""
+    """The device header adds no global variable to a module. The module declares only the kernel's own shared
+    memory."""
     assert re.findall(r"^\.(?:visible )?(?:global|const)", ptx(MINIMAL), re.M) == []
 
 
 def test_swizzled_is_the_function_of_swizzle_py():
-    """The compiler evaluates the functions for every 8-byte chunk of two repeats of the pattern, for each mode."""
+    """For each swizzle mode, the compiler evaluates the header's swizzle functions at every 8-byte chunk of two
+    periods."""
     statements = []
     for mode in TensorMapSwizzle:
         name = "SWIZZLE_NONE" if mode == 0 else mode.name
@@ -201,8 +204,8 @@ def test_tensor_map_is_the_drivers():
 
 
 def test_compile_time(capsys):
-    """The header increases the compile time only a little. The test takes the least of three times, because other
-    programs may run."""
+    """The device header increases the compile time only slightly. The test uses the minimum of three times, because
+    other programs may run."""
     bare = 'extern "C" __global__ void kernel(float* out) { out[threadIdx.x] = 1; }'
     with_header, without = (min(_seconds(source) for _ in range(3)) for source in (MINIMAL, bare))
     with capsys.disabled():
@@ -218,7 +221,7 @@ def _seconds(source: str) -> float:
 
 
 def test_with_cccl():
-    """One translation unit may include this header and the headers of CCCL, in any order."""
+    """One translation unit may include the device header and the headers of CCCL, in any order."""
     try:
         cccl = find_nvidia_header_directory("cccl")
     # The type of the exception depends on the missing library.
@@ -235,6 +238,6 @@ def test_with_cccl():
 
 
 def test_nvcc(tmp_path):
-    """nvcc compiles the same kernels, and its host pass also parses the header."""
+    """nvcc compiles the kernels that NVRTC compiles, and the host pass of nvcc also parses the device header."""
     done = nvcc(kernel(tensor_statements() + OTHER_STATEMENTS), "sm_90a", tmp_path)
     assert done.returncode == 0, done.stderr

@@ -1,7 +1,8 @@
-"""Tests that a function of the header is the PTX instruction in its comment, with its operands in their places.
+"""Tests that each function of the device header is the PTX instruction in the function's comment, with the right
+operands.
 
-The tables of this module contain pairs of C++ and PTX. Both texts use the names of the kernel's parameters; shared(...)
-is an address that is converted to an address of shared memory.
+The tables of this module contain pairs of C++ and PTX. Both texts use the names of the kernel's parameters. In the
+tables, shared(...) is an address that is converted to an address of shared memory.
 """
 
 from __future__ import annotations
@@ -179,13 +180,14 @@ TABLES = {
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_function_is_its_instruction(table):
-    """Each function of the header is one instruction. The test compares its name and all its operands in order."""
+    """Each function of the device header is one instruction. The test compares the instruction's name and all operands
+    in order."""
     assert effects("tma.cuh", PARAMETERS, table) == table
 
 
 def test_nothing_is_left_out():
-    """Each function of the header is in a table. The functions of swizzle.cuh are not instructions, and have other
-    tests."""
+    """The tables contain each function of the device header, except the functions of swizzle.cuh, which are not
+    instructions."""
     headers = included_by("tma.cuh") - {"reduction.cuh", "refuse.cuh", "swizzle.cuh", "watchdog.cuh"} | {"tma.cuh"}
     tabled = words([statement for table in TABLES.values() for statement in table])
     assert set().union(*map(defined_in, headers)) <= tabled
@@ -193,8 +195,8 @@ def test_nothing_is_left_out():
 
 
 def test_results_of_the_hardware_are_returned():
-    """The functions return true if the phase is complete, or if the thread is elected. wait() polls until the phase is
-    complete."""
+    """The functions that test a phase or elect a thread return the result of their instruction. The function wait()
+    polls until the phase is complete."""
     said = {
         "full->wait(parity);": ((0, 0, 1), "; ".join([TRY_WAIT] * 3)),
         "full->wait_cluster(parity);": ((0, 1), "; ".join([TRY_WAIT_CLUSTER] * 2)),

@@ -1,4 +1,5 @@
-"""Tests of the common parts of tensor-core kernels: epilogue.cuh, mainloop.cuh, roles.cuh and schedule.cuh."""
+"""Tests of the headers with common parts of tensor-core kernels, which are epilogue.cuh, mainloop.cuh, roles.cuh and
+schedule.cuh."""
 
 from __future__ import annotations
 
@@ -196,7 +197,7 @@ extern "C" __global__ void bands(int down, int across, int* places) {
 
 @pytest.mark.parametrize(("down", "across"), [(1, 1), (8, 3), (7, 5), (3, 1), (17, 4)])
 def test_bands(gpu, down, across):
-    """The schedule goes down a band of tiles, and then to the right. The last band may have fewer tiles."""
+    """The tile schedule goes down a band of tiles, and then to the right. The last band may have fewer tiles."""
     found = np.full((3, down * across, 2), -1, np.int32)
     launched(gpu, Config(1, 32), gpu.compile(USING + BANDS, "bands"), down, across, found)
     for places, height in zip(found.tolist(), (1, 3, 8), strict=True):
@@ -227,8 +228,8 @@ extern "C" __global__ void tasks(const Task* given, unsigned* drawn, int count, 
 @pytest.mark.parametrize("ctas", [1, 2])
 @pytest.mark.parametrize("count", [0, 1, 9])
 def test_each_task_is_drawn_once(gpu, count, ctas):
-    """One cluster takes each task, all CTAs of the cluster receive the task, and the next launch works again. Waits
-    without ``.acquire.cluster`` would cause advice of the sanitizer.
+    """Exactly one cluster takes each task of the schedule, and all CTAs of the cluster receive the task. The sanitizer
+    would report advice for waits without ``.acquire.cluster``.
     """
     # The grid has two clusters, and a last task ends the loop of each cluster.
     given = np.zeros((count + 2, 4), np.int32)

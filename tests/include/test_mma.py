@@ -1,5 +1,4 @@
-"""Tests of mma.cuh: ldmatrix and mma.sync are the documented instructions, and read the right rows for every
-swizzle."""
+"""Tests of mma.cuh, whose functions are the documented ldmatrix and mma.sync instructions for every swizzle."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ FORMS = {
 
 
 def statement(form: tuple[str, str, str], function: str = "mma") -> str:
-    """Return a call on accumulators whose values are their indices."""
+    """Return a call of mma() with accumulators whose values are their indices."""
     held, a, b = form
     values = "0, 1" if held == "unsigned" else "0, 1, 2, 3"
     operands = f"{held} sums[] = {{{values}}}; const unsigned part[4] = {{p, q, r, s}};"
@@ -59,7 +58,8 @@ PRODUCTS = {
 
 
 def test_products():
-    """Each function of mma.cuh is one instruction. The test compares its name and all its operands in order."""
+    """Each function of mma.cuh is one instruction. The test compares the instruction's name and all operands in
+    order."""
     assert effects("mma.cuh", PARAMETERS, PRODUCTS) == PRODUCTS
 
 
@@ -111,8 +111,7 @@ WAYS = [
 
 
 def test_lanes_name_their_rows():
-    """The test covers each swizzle, lane and place. Successive matrices of a lane go down first, or to the right
-    first."""
+    """For each swizzle and lane, ldmatrix gets the address of the right row of a tile."""
     checks = [
         f"for (unsigned lane = 0; lane < 32; ++lane) for (unsigned row = 0; row < 64; row += 8)"
         f" for (unsigned byte = 0; byte < swizzle_span<{mode.name}>(); byte += 32) {{"
@@ -140,7 +139,8 @@ TILES = [
 
 
 def test_rows_of_typed_tiles():
-    """The rows of the tile continue from box to box. The pitch of a row differs from the span of the swizzle."""
+    """In the typed tile of the test, the rows continue from box to box, and the row pitch differs from the swizzle
+    span."""
     checks = [
         f"{{ using T = {tile}; constexpr unsigned size = sizeof(T::Element);"
         " for (unsigned lane = 0; lane < 32; ++lane) for (unsigned column = 0; column * size + 32 <= T::width() * size;"

@@ -1,4 +1,5 @@
-"""Tests of the headers that tma.cuh does not include: each function is its instruction, on every target that has it."""
+"""Tests of the headers that tma.cuh does not include. Each function is the documented instruction on every target with
+the instruction."""
 
 from __future__ import annotations
 
@@ -177,7 +178,7 @@ EVERY = "".join(
 
 
 def of(header: str) -> dict[str, str]:
-    """Return those parameters of the kernel that need only this header."""
+    """Return the parameters of the kernel that need only a given header."""
     from_tma = {"Barrier*": "store_async.cuh cluster_launch.cuh", "TensorMap*": "tensor_map_replace.cuh"}
     needs = from_tma | {"LaunchResponse*": "cluster_launch.cuh"}
     return {name: kind for name, kind in PARAMETERS.items() if header in needs.get(kind, header)}
@@ -185,8 +186,8 @@ def of(header: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("header", HEADERS)
 def test_function_is_its_instruction(header):
-    """Each function of an optional header is one instruction. The test compares its name and all its operands in
-    order."""
+    """Each function of an optional header is one instruction. The test compares the instruction's name and all operands
+    in order."""
     table, target, _ = HEADERS[header]
     found = effects(header, of(header), table, target=target)
     # CUDA 13 writes .b where earlier versions write .u.
@@ -213,7 +214,7 @@ def test_everything_compiles(target):
 
 
 def test_nvcc(tmp_path):
-    """Both passes of nvcc accept the same functions."""
+    """Both passes of nvcc accept the functions of the optional headers."""
     there = [statement for table, _, has in HEADERS.values() if has("sm_90a") for statement in table]
     source = source_of("tma.cuh", PARAMETERS, there).replace("#include <cuda_tma/tma.cuh>\n", EVERY)
     done = nvcc(source, "sm_90a", tmp_path)
@@ -221,7 +222,8 @@ def test_nvcc(tmp_path):
 
 
 def test_derived_bytes_are_the_drivers():
-    """The header computes words 16 and 18 of the map at compile time, and does not change the other words."""
+    """The device header computes words 16 and 18 of a tensor map at compile time, and does not change the other
+    words."""
     check = """
 __device__ constexpr bool agrees() {
     TensorMap map{};

@@ -1,5 +1,4 @@
-"""Tests of pipeline.cuh: the header compiles in every size, its functions are the documented instructions, and its ring
-works."""
+"""Tests of pipeline.cuh, whose pipelines compile in every size, and whose functions are the documented instructions."""
 
 from __future__ import annotations
 
@@ -83,8 +82,7 @@ def test_every_function_of_the_pipeline_is_compiled():
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 5])
 def test_stage_walks_the_ring(stages):
-    """Iteration i is in stage i % stages, with the parity of round i // stages. The compiler evaluates this
-    assertion."""
+    """Iteration i of a pipeline is in stage i % stages, with the parity of round i // stages."""
     walk = """
 __device__ constexpr bool agrees() {{
     Stage<{stages}> at;
@@ -151,8 +149,8 @@ FENCE = ("bar.warp.sync 1", "fence.proxy.async.shared::cta")
 
 @cache
 def ring(stages: int) -> str:
-    """Return the PTX of a kernel in which each thread has one role. The threads copy tiles and store them back to their
-    source."""
+    """Return the PTX of a kernel in which each thread has one role of the pipeline. The threads load tiles, and store
+    the tiles to global memory."""
     return ptx(RING.format(stages=stages, bytes=TILE_BYTES))
 
 
@@ -162,8 +160,8 @@ def arguments(role: int, consumers: int, tiles: int, producers: int = 1, part: i
 
 @pytest.mark.parametrize("stages", STAGES)
 def test_pipeline_is_its_instructions(stages):
-    """The PTX contains the waits and arrivals of each role, with barriers and parities, for every stage of more than
-    two rounds."""
+    """The PTX of a pipeline contains the waits and arrivals of each role, with the right barriers and parities, for
+    more than two rounds."""
     full = [f"[{PIPELINE_AT + 8 * i}]" for i in range(stages)]
     empty = [f"[{PIPELINE_AT + 8 * (stages + i)}]" for i in range(stages)]
     turns = [
@@ -203,14 +201,14 @@ def test_pipeline_is_its_instructions(stages):
 
 @pytest.mark.parametrize("role", [ASKING_PRODUCER, CONSUMER])
 def test_an_unsuccessful_poll_costs_a_wait(role):
-    """After a poll of an incomplete phase, the use of the token executes one wait and no other instruction."""
+    """After an unsuccessful poll of a phase, the use of the poll's token executes exactly one wait."""
     asked, *rest = trace(ring(1), arguments(role, 64, 1), answers=[0])
     assert asked.startswith(TRY_WAIT) and rest == trace(ring(1), arguments(role, 64, 1), answers=[1])[0:1] + rest[1:]
     assert rest[0] == asked and not rest[1].startswith(TRY_WAIT)
 
 
 def test_cluster_forms_are_their_instructions():
-    """In stage 1 of 2, the kernel releases the stage at another CTA, and acquires the releases of other CTAs."""
+    """In a cluster, a consumer releases a stage at another CTA, and a producer acquires the releases of other CTAs."""
     statements = {
         "pipeline->acquire(at);": f"{TRY_WAIT} [4120], 0",
         "pipeline->acquire_cluster(at, 64);": (
@@ -266,7 +264,7 @@ extern "C" __global__ void kernel(unsigned* passed) {
 
 def test_threads_at_different_stages_release_their_own_stage():
     """Threads of a diverged warp may be at different stages. The first thread at each stage arrives for all threads at
-    this stage."""
+    the same stage."""
     gpu, passed = simulate.Device(), np.full(32, 9, np.uint32)
     report = gpu.launch(simulate.Config(1, 32), gpu.compile(MEETING, "kernel"), passed)
     assert report.findings == () and passed.tolist() == [0] * 20 + [1] * 12
@@ -274,7 +272,7 @@ def test_threads_at_different_stages_release_their_own_stage():
 
 @dataclass
 class Mbarrier:
-    """A model of an mbarrier (PTX ISA, "mbarrier"): a phase completes when no arrival and no byte is pending."""
+    """A model of an mbarrier, whose phase completes when no arrival and no byte is pending (PTX ISA, "mbarrier")."""
 
     arrivals: int
     pending: int = field(init=False)
@@ -296,8 +294,8 @@ class Mbarrier:
 
 
 class Cta:
-    """A model of threads that step in any order, of barriers, and of tiles that arrive at any time after the begin of
-    their load."""
+    """A model of a CTA with threads that run in any order, with barriers, and with tiles that arrive at any time after
+    the start of their load."""
 
     def __init__(self, stages: int, tiles: int, producers: list[int], consumers: list[int]):
         self.consumers = len(consumers)
@@ -317,7 +315,7 @@ class Cta:
         self.answers: dict[Generator, int | None] = dict.fromkeys(self.running)
 
     def step(self, chosen: int) -> None:
-        """Execute one effect of one thread, or complete a copy."""
+        """Execute one step of a thread of the model, or complete a copy."""
         which = chosen % (len(self.running) + bool(self.copies))
         if which == len(self.running):
             part, memory, barrier = self.copies.pop(chosen % len(self.copies))
@@ -372,8 +370,8 @@ class Cta:
     st.integers(0, 1 << 32),
 )
 def test_every_consumer_reads_every_tile(stages, tiles, producers, consumers, seed):
-    """In any order of threads and copies, each consumer reads every tile after its load and before its replacement, and
-    all threads end."""
+    """In any order of threads and copies, each consumer reads every tile after the tile's load and before the next load
+    into its stage."""
     random = Random(seed)
     cta = Cta(stages, tiles, producers, consumers)
     for _ in range(5_000):

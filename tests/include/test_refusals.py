@@ -1,4 +1,4 @@
-"""Tests of mistakes that compile in plain CUDA: the header refuses them, and the message contains a remedy."""
+"""Tests of mistakes that compile in plain CUDA, but that the device header refuses by a message with a remedy."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, const _
 
 
 def right() -> str:
-    """Return all accepted statements, except a call of by_value."""
+    """Return all statements that the device header accepts, except a call of by_value."""
     return kernel(list(RIGHT.values())).replace("__device__ void by_value(TensorMap) {}", "")
 
 
@@ -142,7 +142,7 @@ def test_right_statements_are_accepted(options):
 
 
 def test_the_checks_leave_no_instructions():
-    """The checks do not change the instructions of a kernel."""
+    """The compile-time checks of the device header add no instruction to a kernel."""
     without = right().replace("#include", "#define CUDA_TMA_NO_REFUSALS\n#include", 1)
     assert instructions(ptx(right())) == instructions(ptx(without))
 
@@ -176,8 +176,7 @@ def test_every_refusal_is_tested():
 
 
 def test_nvcc(tmp_path):
-    """With nvcc only the checks of types apply, because its host code passes maps by value to the kernels that it
-    launches."""
+    """With nvcc, only the header's checks of types apply, because host code passes tensor maps by value to kernels."""
     launch = "void launch(const TensorMap& map) { start<<<1, 1>>>(map); }"
     source = f"__global__ void start(const __grid_constant__ TensorMap map) {{ prefetch_tensor_map(map); }}\n{launch}"
     assert nvcc(right() + source, "sm_90a", tmp_path).returncode == 0

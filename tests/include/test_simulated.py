@@ -1,5 +1,5 @@
-"""Tests on the simulator of kernels that tests/gpu runs on hardware: the results are equal, and there are no findings.
-A test in this module has the same name as the test in tests/gpu.
+"""Tests on the simulator with kernels that tests/gpu runs on hardware. The results are equal, and the sanitizer has no
+finding. A test for the simulator has the same name as the corresponding test in tests/gpu.
 """
 
 import pytest

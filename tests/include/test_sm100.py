@@ -1,4 +1,4 @@
-"""Tests that a function of sm100.cuh is the PTX instruction in its comment, with its operands in their places."""
+"""Tests that each function of sm100.cuh is the PTX instruction in the function's comment, with the right operands."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ALONG_W = {
 
 
 def of_pairs(forms: dict[str, str]) -> dict[str, str]:
-    """Return the loads as functions of cta_group2, whose barrier may be in another CTA."""
+    """Return load statements with functions of the namespace cta_group2, whose barrier may be in another CTA."""
     return {
         f"cta_group2::{statement.replace('*full', barrier)}": (
             form.replace("shared::cta", "shared::cluster")
@@ -84,7 +84,8 @@ TABLES = {
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_function_is_its_instruction(table):
-    """Each function of sm100.cuh is one instruction. The test compares its name and all its operands in order."""
+    """Each function of sm100.cuh is one instruction. The test compares the instruction's name and all operands in
+    order."""
     assert effects("sm100.cuh", PARAMETERS, table, target=TARGET) == table
 
 

@@ -1,4 +1,4 @@
-"""Tests of the table of target.cuh: each target has exactly the features that ptxas accepts, and a message lists them.
+"""Tests of the table of features in target.cuh, in which each target has exactly the features that ptxas accepts.
 
 The tests pass instructions of this module, without the header, to ptxas, for every target from sm_90 on that NVRTC
 supports.
@@ -115,7 +115,7 @@ def test_table_matches_ptxas(target):
 
 
 def named_by(text: str) -> set[str]:
-    """Return the targets at the end of a message that NVRTC supports."""
+    """Return the targets at the end of a compiler message, without targets that NVRTC does not support."""
     if "or a later target with a or f" in text:
         least = int(re.search(r"\d+", text).group())
         return {target for target in TARGETS if target[-1] in "af" and int(re.search(r"\d+", target).group()) >= least}
@@ -127,7 +127,8 @@ def named_by(text: str) -> set[str]:
 
 @pytest.mark.parametrize("name", FEATURES)
 def test_message_names_targets_that_have_it(name):
-    """The static_assert on sm_90 names the feature by its qualifier, and exactly the targets that have the feature."""
+    """On sm_90, the message of a static_assert contains the missing feature's qualifier, and exactly the targets with
+    the feature."""
     instruction, statement = FEATURES[name]
     with pytest.raises(AssertionError) as refused:
         cubin(kernel([statement]), "sm_90")
@@ -164,7 +165,8 @@ def test_everything_compiles(target):
 
 
 def test_nvcc(tmp_path):
-    """The host pass of nvcc, for which the table has all features, parses the same kernels."""
+    """The host pass of nvcc parses the kernels of all features. In the host pass, the table of target.cuh has all
+    features."""
     done = nvcc(kernel(statements()), "sm_100a", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "tile::scatter4 needs sm_100a" in nvcc(kernel([FEATURES["scatter4"][1]]), "sm_90a", tmp_path).stderr

@@ -1,4 +1,4 @@
-"""Tests of tile.cuh: its types and the package describe the same map, and its copies are the copies of tma.cuh."""
+"""Tests of tile.cuh, whose types describe the same tensor maps as the package."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USING = "#include <cuda_tma/pipeline.cuh>\n#include <cuda_tma/tile.cuh>\nusing n
 
 
 def cpp_type(data_type: T) -> str:
-    """Return the C++ name of a data type, which cannot start with a digit: U4_ALIGN8B."""
+    """Return the C++ name of a data type, such as U4_ALIGN8B, because a C++ name cannot start with a digit."""
     return data_type.short_name.removeprefix("16")
 
 
@@ -33,12 +33,12 @@ def cpp_swizzle(swizzle: S) -> str:
 
 
 def tile_type(data_type: T, box: tuple[int, ...], swizzle: S = S.NONE) -> str:
-    """Return the Tile of a box in tensor order."""
+    """Return the C++ type Tile for a box in tensor order."""
     return f"Tile<{cpp_type(data_type)}, Box<{', '.join(map(str, box))}>, {cpp_swizzle(swizzle)}>"
 
 
 def params_of_box(data_type: T, box: tuple[int, ...], swizzle: S) -> TiledParams:
-    """Return a map with this box, for an arbitrary tensor."""
+    """Return tensor map parameters with a given box, for an arbitrary tensor."""
     ones = (1,) * len(box)
     return TiledParams(
         data_type=data_type, global_address=0, global_dim=ones, global_strides=ones[1:], box_dim=box[::-1],
@@ -70,7 +70,7 @@ SEVERAL = [
 
 
 def agreement(data_type: T, box: tuple[int, ...], swizzle: S, box_width: int) -> list[str]:
-    """Return a tile's constants and some offsets, as the package computes them from the map's box."""
+    """Return C++ conditions that compare a tile's constants and some offsets with the package's values."""
     params = params_of_box(data_type, (*box[:-1], box_width), swizzle)
     boxes, alignment = -(-box[-1] // box_width), smem.smem_alignment(params)
     box_bytes = -(-smem.smem_bytes(params) // alignment) * alignment
@@ -93,8 +93,7 @@ def agreement(data_type: T, box: tuple[int, ...], swizzle: S, box_width: int) ->
 
 
 def test_constants_are_the_packages():
-    """The constants of a tile are its bytes, alignment, boxes and places of elements. The test covers every data type,
-    rank and swizzle."""
+    """A tile's constants in C++ equal the package's values, for every data type, rank and swizzle."""
     rows = [*((*one, one[1][-1]) for one in ONE_BOX), *SEVERAL]
     checks = [check for row in rows for check in agreement(*row)]
     assert {row[0] for row in rows} == set(T) and {row[2] for row in rows} == set(S)
@@ -175,8 +174,8 @@ def test_typed_copies_are_the_untyped_ones(rank, im2col):
 
 @pytest.mark.parametrize(("rows", "name", "offsets"), [(8, "tile", (0, 1024)), (32, "tile.rows<8>(16)", (2048, 6144))])
 def test_a_wide_tile_consists_of_boxes(rows, name, offsets):
-    """The second box of 32 columns is 128 * rows bytes after the first. The machine code equals the code of two copies,
-    or of a part of each copy."""
+    """In a tile of two boxes with 32 columns, the second box is 128 * rows bytes after the first box. The machine code
+    of a tile's copy equals the code of two copies."""
     tiles = [f"Tile<UINT32, Box<{extent}, 64>, SWIZZLE_128B>" for extent in (8, rows)]
     parts = (copies(2, tile=f"(tile + {offset})", at=f"x + {32 * i}, y") for i, offset in enumerate(offsets))
     for typed, *untyped in [*zip(copies(2, tile=name), *parts, strict=True)][:5]:
@@ -191,7 +190,7 @@ def test_a_wide_tile_consists_of_boxes(rows, name, offsets):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_everything_compiles(target):
-    """The test covers each function for every rank, also on targets without their own tensor-core instructions."""
+    """Each function of tile.cuh compiles for every rank, also on targets without architecture-specific instructions."""
     kernels = []
     for rank in range(1, 6):
         tile = f"Tile<{_TYPE}, Box<{_BOX[rank]}>>"
@@ -235,7 +234,7 @@ __global__ void use(const __grid_constant__ TiledMap<Wide, OOB_FILL_NAN, L2_PROM
 
 
 def test_nvcc(tmp_path):
-    """The host pass of nvcc parses the same types and kernels."""
+    """The host pass of nvcc parses the types and kernels of typed tiles."""
     done = nvcc(USING + USE, "sm_90a", tmp_path)
     assert done.returncode == 0, done.stderr
 
@@ -321,8 +320,8 @@ def test_tiles_contain_and_copy_their_elements(monkeypatch):
 
 
 def test_the_host_reads_the_types():
-    """The types are parameters of an extern "C" kernel, with a computed extent and a pack. Boxes and byte counts equal
-    the header's."""
+    """Python reads the types of tiles from an extern "C" kernel's parameters. The boxes and byte counts equal the
+    header's values."""
     maps = [
         MapType(mode="tiled", tile_dim=box, data_type=t, swizzle=s, oob_fill=1 - i % 2, l2_promotion=i % 4)
         for i, (t, box, s, *_) in enumerate([*ONE_BOX, *SEVERAL])

@@ -1,4 +1,4 @@
-"""Tests of warpgroup.cuh: each function is its instruction, for every target that has it."""
+"""Tests that each function of warpgroup.cuh is the documented instruction, on every target with the instruction."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def kernel(statements: list[str]) -> str:
 
 
 def test_function_is_its_instruction():
-    """Each function of warpgroup.cuh is one instruction. The test compares its name and all its operands in order."""
+    """Each function of warpgroup.cuh is one instruction. The test compares the instruction's name and all operands in
+    order."""
     assert effects("warpgroup.cuh", PARAMETERS, PTX_OF) == PTX_OF
 
 

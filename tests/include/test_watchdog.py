@@ -1,5 +1,5 @@
-"""Tests of watchdog.cuh: without its macro, the header does not change a kernel. With the macro, waits record their
-lines."""
+"""Tests of watchdog.cuh. Without the macro of the watchdog, the header does not change a kernel. With the macro, waits
+record their lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INCLUDES = "".join(
 
 @pytest.fixture(scope="module")
 def without_watchdog(tmp_path_factory) -> Path:
-    """Return the headers without the watchdog, in which an empty definition replaces each of its macros."""
+    """Return the device headers with an empty definition for each macro of the watchdog."""
     folder = tmp_path_factory.mktemp("include")
     (folder / "cuda_tma").mkdir()
     for header in FOLDER.glob("*.cuh"):
@@ -40,8 +40,7 @@ def without_watchdog(tmp_path_factory) -> Path:
 
 
 def test_every_use_of_it_is_removed(without_watchdog):
-    """The test finds each remaining use of the watchdog's macros. A remaining use would not compile in the next
-    test."""
+    """The test finds each remaining use of the watchdog's macros."""
     left = re.compile(r"[Ww]atchdog|Site\b|CUDA_TMA_(?:SITE|HERE|NOTE|WAIT)|Deadline|AtHardwareBarrier")
     texts = {path.name: path.read_text() for path in (without_watchdog / "cuda_tma").glob("*.cuh")}
     found = {name: found[0] for name, text in texts.items() if (found := left.search(re.sub("//.*", "", text)))}
@@ -66,8 +65,8 @@ def _ptx(source: str, target: str) -> str:
 
 @pytest.mark.parametrize("name", ["gemm", "conv_im2col", "grouped_gemm"])
 def test_with_the_macro_products_still_overlap(name):
-    """ptxas reports each wgmma that must wait for the preceding wgmma by the messages C7510 to C7516 and C7518. (C7517
-    is about the exit.)"""
+    """ptxas prints one of the messages C7510 to C7516 or C7518 for each wgmma that must wait for the preceding
+    wgmma."""
     (case,) = (case for case in kernels() if case.id == f"{name}-sm_90a")
     kernel = re.search(r"(\w+)\(const __grid_constant__ AMap|__launch_bounds__\([^\n]*\)\s*(\w+)\(", case.values[0])
     compiled = compile_source(case.values[0], kernel[1] or kernel[2], target="sm_90a", defines=ON)
@@ -75,7 +74,8 @@ def test_with_the_macro_products_still_overlap(name):
 
 
 def test_values_for_the_end_of_a_thread_take_no_registers_before():
-    """A producer has 24 registers. The compiler spills further values to local memory, and reads them in each step."""
+    """In a kernel with a watchdog, the producer has only 24 registers, so the compiler would spill further values to
+    local memory."""
     (case,) = (case for case in kernels() if case.id == "gemm-sm_90a")
     verbose = ["--ptxas-options=-v"]
     compiled = compile_source(case.values[0], "gemm", target="sm_90a", defines=ON, options=verbose)

@@ -1,4 +1,4 @@
-"""Tests of the records of watchdog.cuh on the simulator: their number, names, bytes, and the end of other waits."""
+"""Tests of the records that the waits of watchdog.cuh write on the simulator."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ GUARD = 0xAB
 
 
 def buffer_of(capacity: int) -> np.ndarray:
-    """Return memory for several records, and one more record of guard bytes."""
+    """Return memory for several watchdog records, followed by one record of guard bytes."""
     memory = np.full(HEAD.itemsize + (capacity + 1) * RECORD.itemsize, GUARD, np.uint8)
     memory[: -RECORD.itemsize] = 0
     memory[: HEAD.itemsize].view(HEAD)["capacity"] = capacity

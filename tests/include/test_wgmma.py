@@ -1,4 +1,4 @@
-"""Tests of the wgmma headers: the headers compile for sm_90a, and their descriptors address the tiles of TMA loads."""
+"""Tests of the wgmma headers, which compile for sm_90a, and whose descriptors address the tiles of TMA loads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_everything_compiles(statements):
 
 
 def test_nothing_is_left_out():
-    """The statements of the tests of wgmma contain each function of the headers."""
+    """The statements of the wgmma tests call each function of the wgmma headers."""
     here = Path(__file__).parent
     elsewhere = "".join((here / name).read_text() for name in ("test_wgmma_forms.py", "test_wgmma_operands.py"))
     used = set(re.findall(r"\w+", " ".join(MULTIPLICATIONS + OTHER_STATEMENTS) + elsewhere))
@@ -47,12 +47,12 @@ PTX_OF = {
 
 
 def multiplication(columns: int, call: str) -> str:
-    """Return a call of wgmma() on accumulators whose values are their indices."""
+    """Return a call of wgmma() with accumulators whose values are their indices."""
     return f"float sums[{columns // 2}]; for (int i = 0; i < {columns // 2}; ++i) sums[i] = i; {call}"
 
 
 def multiplied(columns: int, rest: str, name: str = "bf16") -> str:
-    """Return the instruction of the call."""
+    """Return the PTX instruction of a call of wgmma()."""
     sums = ", ".join(f"0f{np.float32(i).view(np.uint32):08X}" for i in range(columns // 2))
     return f"wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.{name}.{name} {{{sums}}}, x, y, {rest}"
 
@@ -67,8 +67,8 @@ WGMMA = {
 
 @pytest.mark.parametrize("table", [PTX_OF, WGMMA], ids=["the rest", "wgmma"])
 def test_function_is_its_instruction(table):
-    """Each function of the wgmma headers is one instruction. The test compares its name and all its operands in
-    order."""
+    """Each function of the wgmma headers is one instruction. The test compares the instruction's name and all operands
+    in order."""
     assert effects("wgmma.cuh", PARAMETERS, table) == table
 
 
@@ -93,7 +93,7 @@ def test_misuse_is_named(statement, message):
 
 @pytest.mark.parametrize(("between", "serialized"), [("", False), ("sums[3] += 1;", True)], ids=["asynchronous", "not"])
 def test_multiplications_stay_asynchronous(between, serialized):
-    """Two groups are pending, and ptxas adds no wait. ptxas would report an added wait by the message C7511."""
+    """With two pending groups of wgmma, ptxas adds no wait. For an added wait, ptxas would print the message C7511."""
     step = "wgmma_fence(); wgmma(sums, x, y); wgmma(sums, x.advance(32), y.advance(32)); wgmma_commit();"
     waits = "wgmma_wait<1>(); wgmma_wait<0>(sums);"
     statements = [
@@ -109,7 +109,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.parametrize("example", ["gemm", "conv_im2col", "grouped_gemm"])
 def test_an_example_compiles_as_meant(example):
-    """ptxas prints no message about the kernel: it serializes no wgmma, spills no register, and ignores no
-    setmaxnreg."""
+    """For the example's kernel, ptxas serializes no wgmma, spills no register, and ignores no setmaxnreg."""
     _, log = compile_source(str(constants(EXAMPLES / f"{example}.py")["SOURCE"]), "sm_90a")
     assert log == ""

@@ -1,4 +1,4 @@
-"""Tests of every form of wgmma: types, N, A in registers and negation give the documented instruction, or an error."""
+"""Tests that each form of wgmma() gives the documented instruction, or a compilation error."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def operand(name: str, element: str, in_registers: bool = False) -> str:
 
 
 def statement(form: tuple[str, str, str, str], n: int, in_registers: bool) -> str:
-    """Return a call on accumulators whose values are their indices."""
+    """Return a call of wgmma() with accumulators whose values are their indices."""
     held, a, b, function = form
     count = count_of(held, n)
     sums = f"{held} sums[{count}]; for (int i = 0; i < {count}; ++i) sums[i] = i;"
@@ -74,7 +74,7 @@ def table(forms: Iterable[tuple[str, str, str, str]], columns: Iterable[int]) ->
 
 
 def done(statements: Iterable[str]) -> dict[str, str]:
-    """Return the PTX of each statement of a kernel."""
+    """Return the PTX instructions of each statement in a kernel."""
     return effects(">\n#include <cuda_tma/".join(HEADERS), PARAMETERS, statements)
 
 
@@ -109,8 +109,8 @@ extern "C" __global__ void __launch_bounds__(128, 1) kernel(unsigned* out, Matri
 
 
 def work(form: tuple[str, str, str, str], n: int) -> str:
-    """Return products that ptxas must not remove: both forms of A, with accumulators that the kernel loads and
-    stores."""
+    """Return statements with products that ptxas cannot remove, because the kernel loads and stores the
+    accumulators."""
     held, a, b, function = form
     count = count_of(held, n)
     calls = (f"{function}(sums, {operand('x', a, where)}, {operand('y', b)});" for where in (False, True))
@@ -126,7 +126,7 @@ def test_every_form_is_assembled():
 
 
 def test_signs():
-    """The operator -x negates all elements, by imm-scale-a or imm-scale-b."""
+    """For an operand x of wgmma(), the operator -x negates all elements by imm-scale-a or imm-scale-b."""
     bf16 = "float sums[4] = {}; wgmma(sums, -MatrixOf<Input::bf16, Major::MN>{x}, -MatrixOf<Input::bf16>{y});"
     fp8 = "float sums[4] = {}; wgmma(sums, MatrixOf<Input::e4m3>{x}, -MatrixOf<Input::e5m2>{y}.advance(32), false);"
     part = "float sums[4] = {}; const unsigned part[4] = {p, q, r, s}; wgmma(sums, part, - -MatrixOf<Input::f16>{y});"
@@ -137,7 +137,7 @@ def test_signs():
 
 
 def test_a_in_registers_of_untyped_operands():
-    """The older form of the function has data types as template arguments, with bf16 as the default."""
+    """The older form of wgmma() has data types as template arguments, with bf16 as the default."""
     sums = "float sums[4] = {}; const unsigned part[4] = {p, q, r, s};"
     calls = {"wgmma(sums, part, y);": ("bf16", 0), "wgmma<Input::f16, Major::MN>(sums, part, y);": ("f16", 1)}
     texts = done(f"{sums} {call}" for call in calls).values()
@@ -151,8 +151,8 @@ MOVES = re.compile(r"\b(?:mov|add|fma|mul)\.[rnf.]*32\s+%f")
 
 @pytest.mark.parametrize(("named", "behind"), [("", 32), ("sums", 0)], ids=["not named", "named"])
 def test_sums_are_ready_before_the_fence(named, behind):
-    """The compiler computes accumulators before a fence that has them as operands. Without these operands, the compiler
-    computes them after the fence."""
+    """The compiler computes accumulators before a fence that has the accumulators as operands. Without the operands,
+    the compiler could compute the accumulators after the fence."""
     source = kernel(
         [
             f"float sums[32]; for (int i = 0; i < 32; ++i) sums[i] = 1; wgmma_fence({named}); wgmma(sums, x, y);",
@@ -164,7 +164,7 @@ def test_sums_are_ready_before_the_fence(named, behind):
 
 
 def test_a_in_registers_is_written_after_the_wait():
-    """The last read of a register that the wait has as an operand is before the wait. Later uses read a copy."""
+    """A register of the operand A that a wait has as an operand is not overwritten before the wait."""
     source = kernel(
         [
             "float sums[4] = {}; unsigned rows[1][4]; for (int i = 0; i < 4; ++i) rows[0][i] = out[i] * 3;",
@@ -240,7 +240,7 @@ def test_macros_match_the_tool():
 
 
 def test_macros_end():
-    """The headers leave no macro defined after their end."""
+    """The wgmma headers undefine all their macros at the end."""
     names = re.findall(r"^#define (CUDA_TMA_\w+)", write_wgmma.FILES["wgmma_macros.cuh"], re.M)
     assert len(names) > 100
     checks = "".join(f"#ifdef {name}\n#error {name}\n#endif\n" for name in names)

@@ -1,6 +1,6 @@
-"""Tests of wgmma operands in shared memory: descriptors address tiles of TMA loads, swizzled or not, typed or not.
+"""Tests of the descriptors of wgmma operands in shared memory, which address the tiles of TMA loads.
 
-The test decodes descriptors by the rules of the PTX ISA without the header, and compares the addresses with the
+The tests decode the descriptors by the rules of the PTX ISA without the header, and compare the addresses with the
 emulator's loads.
 """
 
@@ -28,7 +28,7 @@ def stored(parameters: dict[str, str], statements: list[str], arguments: dict[st
 
 
 def test_descriptor_bits():
-    """The compiler evaluates the descriptors for each swizzle, and for some addresses up to 227 KB."""
+    """The test compares matrix descriptors for each swizzle, and for some addresses up to 227 KB."""
     checks = []
     for mode, address in product((TensorMapSwizzle.NONE, *SWIZZLES), (0, 1024, 0x12340, 227 * 1024)):
         name = mode.name if mode else "SWIZZLE_NONE"
@@ -42,8 +42,8 @@ def test_descriptor_bits():
 
 @pytest.mark.parametrize("mode", SWIZZLES, ids=lambda mode: mode.name)
 def test_constants_of_the_layouts(mode):
-    """The stride offset is the size of the swizzle's pattern. The leading offset is the size of a box of `rows` rows of
-    K."""
+    """In a descriptor with a swizzle, the stride offset is the size of the swizzle's pattern. The leading offset is the
+    size of a box of `rows` rows of K."""
     repeat, span = shared.pattern(mode).repeat_bytes, shared.pattern(mode).span_bytes
     expected = {
         f"out[0] = k_major<{mode.name}>(tile).bits;": descriptor(mode, 0x3400, 16, repeat),
@@ -62,8 +62,8 @@ def read_k_major(smem: np.ndarray, mode: int, start: int, rows: int) -> np.ndarr
 
 
 def read_mn_major(smem: np.ndarray, mode: int, start: int, k_rows: int, columns: int) -> np.ndarray:
-    """Return the (columns, 16) elements of an MN-major matrix. K changes from row to row, and a box contains one span
-    of M or N."""
+    """Return the (columns, 16) elements of an MN-major matrix. In the matrix, K changes from row to row, and a box
+    contains one swizzle span of M or N."""
     column, k = np.indices((columns, 16))
     span, repeat = shared.pattern(mode).span_bytes, shared.pattern(mode).repeat_bytes
     linear = start + 2 * column // span * k_rows * span + k // 8 * repeat + k % 8 * span + 2 * column % span

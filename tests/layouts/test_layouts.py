@@ -1,5 +1,4 @@
-"""Tests of the places of one element in two layouts. The tests compare them with the simulator's registers and with
-known pairs."""
+"""Tests of the comparison of two layouts. The tests compare the layouts with the simulator's registers."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ def compared(written, read):
 
 
 def numbered(registers, lanes, bits):
-    """Return registers whose elements contain their thread, and registers whose elements contain the index of their
-    value."""
+    """Return two sets of registers. The elements contain the number of their thread in the first set, and the index of
+    their value in the second set."""
     each = 32 // bits
     values = np.arange(registers * each).reshape(registers, 1, each)
     threads = np.arange(lanes).reshape(1, lanes, 1)
@@ -41,7 +40,7 @@ def numbered(registers, lanes, bits):
 
 
 def stacked(read, registers, lanes, bits):
-    """Return the thread and the index of each element after the instruction."""
+    """Return the thread and the value index of each element after an instruction."""
     found = [read(of) for of in numbered(registers, lanes, bits)]
     return np.stack([each.view(f"u{bits // 8}").astype(np.int64) for each in found], axis=-1)
 
@@ -110,7 +109,7 @@ def test_a_tile_has_the_place_of_its_load(swizzle):
 
 @pytest.mark.parametrize("type_", ["f16", "bf16"])
 def test_a_converted_accumulator_is_a_16_bit_operand(type_):
-    """Attention uses this pair of layouts: S = Q K^T in registers becomes P, the operand A of P V."""
+    """In attention kernels, the accumulator S = Q K^T in registers becomes P, the operand A of the product P V."""
     found = compared(f"{C}:64x128", f"wgmma.a:{type_}")
     assert found.equal and found.exchange is None
     assert str(found).splitlines() == [
@@ -137,7 +136,7 @@ def test_an_accumulator_is_not_an_8_bit_operand():
 
 
 def test_the_suggested_fix_works():
-    """Accumulator registers in the reported order are the operand A with its columns in the reported order."""
+    """The fix that the report suggests converts the registers of an accumulator to the operand A."""
     found = compared(C, "wgmma.a:e4m3")
     sums = np.random.default_rng(0).integers(0, 255, (64, 32)).astype(np.uint8)
     # The array has the shape (16, 128), for 16 values of each thread.
@@ -178,7 +177,8 @@ def test_tiles_of_two_swizzles_differ():
 
 
 def test_tensor_memory_is_distinguished():
-    """One shape of tcgen05 writes a fragment, and another shape reads it."""
+    """In the test, a tcgen05 instruction of one shape writes a fragment, and an instruction of another shape reads the
+    fragment."""
     found = compared("tcgen05.ld.32x32b:b32:128x32", "tcgen05.ld.16x256b")
     assert not found.equal and found.exchange.within == 32
     assert layouts.layout("tmem.d:f32:128x8").place(77, 5) == (77, 5)

@@ -1,4 +1,4 @@
-"""Tests of layouts in tensor memory: CuTe's notation, and a store that an instruction of another shape reads."""
+"""Tests of layouts in tensor memory, in CuTe's notation."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_row_m_of_an_a_operand_is_in_lane_m():
 
 
 def test_scale_factors():
-    """The layout is Sm1xxBlockScaledConfig of CUTLASS, ((32,4),4):((16,4),1) in bytes. A lane has 16 bytes."""
+    """The layout of scale factors is Sm1xxBlockScaledConfig of CUTLASS, ((32,4),4):((16,4),1) in bytes."""
     found = places("tmem.scales:ue8m0:128x4")
     rows, columns = np.indices((128, 4))
     byte = rows % 32 * 16 + rows // 32 * 4 + columns
@@ -99,7 +99,7 @@ def test_scale_factors():
 
 
 def test_scale_factors_of_256_rows():
-    """Each 4 scales have 8 columns of tensor memory, and each 128 rows have their tiles in memory."""
+    """For 256 rows, each group of 4 scales has 8 columns of tensor memory."""
     in_tensor_memory, in_tiles = places("tmem.scales:ue8m0:256x8"), places("scales:ue4m3:256x8")
     assert in_tensor_memory[200, 5].tolist() == [8, 8 + 6, 1]
     assert in_tiles[200, 5].tolist() == [3 * 512 + 8 * 16 + 2 * 4 + 1]
@@ -110,8 +110,7 @@ def test_scale_factors_of_256_rows():
     [("16x64b", "((2,2,8),1):((8,16,1),0)"), ("16x32bx2", "((16,2),1):((1,16),0)")],
 )
 def test_shapes_of_loads_as_cutlass_has_them(shape, atom):
-    """The shapes are from Copy_Traits of SM100_TMEM_LOAD_16dp64b1x and 16dp32b1x. They count elements of 32 bits down
-    the columns."""
+    """The layouts of the load shapes equal Copy_Traits of SM100_TMEM_LOAD_16dp64b1x and 16dp32b1x in CUTLASS."""
     pytest.importorskip("tensor_layouts")
     of_16_rows = layouts.layout(f"cute:{atom}@16x2")
     assert np.array_equal(places(f"tcgen05.ld.{shape}:b32:32x2")[:16], of_16_rows.places)
@@ -172,7 +171,7 @@ def test_a_store_whose_type_has_32_bits_is_one_of_packed_elements(read):
 
 
 def test_the_remedies_for_lengths_end_in_equal_lengths():
-    """Each remedy that is named removes the remark, and none leads back to another one."""
+    """Each suggested change of lengths removes the remark about different lengths, and leads to no other remark."""
     full = "tmem:bf16x2:(128,64):(65536,1)", "tmem.a:bf16:((128,16),1,8):((64,1),0,16)"
     half = "tmem:bf16x2:(128,32):(65536,1)", FACTOR
     words = str(layouts.compare(*half, loaded=SUMS))
@@ -279,7 +278,7 @@ def test_one_command_answers(capsys, tmp_path):
 
 @pytest.mark.parametrize("name", ["16x32bx2", "16x64b", "16x128b", "16x256b", "32x32b"])
 def test_a_load_of_64_rows_is_that_of_32_rows_twice(name):
-    """A warp accesses 32 lanes; the next warp accesses the next 32."""
+    """For a tensor-memory load of 64 rows, a warp accesses 32 lanes, and the next warp accesses the next 32 lanes."""
     found = places(f"tcgen05.ld.{name}:b32:64x8")
     assert np.array_equal(found[32:, :, 0], found[:32, :, 0] + 32)
     assert np.array_equal(found[32:, :, 1], found[:32, :, 1]) and found[:32, :, 0].max() < 32

@@ -1,4 +1,5 @@
-"""Tests of the divisions of CuTe layouts, against places that are computed one by one."""
+"""Tests of the division of CuTe layouts into tiles. The tests compare the tiles with offsets that are computed for each
+element."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def test_each_thread_has_a_block_of_the_tile(down, across, rows, columns):
 
 @given(SIZES, SIZES, SIZES, SIZES)
 def test_contiguous_tiles_of_a_matrix(rows, columns, down, across):
-    """Element e of tile t of a row-major matrix is at the row and the column that both numbers have, rows first."""
+    """In a row-major matrix, the number of a tile and the number of an element in the tile determine the element's row
+    and column."""
     matrix = np.arange(rows * down * columns * across).reshape(rows * down, columns * across)
     divided = layouts.zipped_divide(f"{matrix.shape}:({matrix.shape[1]},1)".replace(" ", ""), f"<{rows},{columns}>")
     for element, tile in itertools.product(range(rows * columns), range(down * across)):

@@ -1,8 +1,8 @@
-"""The necessary statements of a pipeline. If a necessary statement is missing, two accesses are unordered, or a thread
+"""The necessary statements of a random pipeline. Without a necessary statement, two accesses are unordered, or a thread
 waits forever.
 
-Other statements are not necessary, for example a wait for a free stage if there are more stages than tiles, or a
-barrier next to another barrier. The tests never omit an unnecessary statement.
+A statement can be unnecessary, for example a wait for a free stage if there are more stages than tiles. The tests never
+omit an unnecessary statement.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _WARPS = ("WARP", "LATE", "COUNTED")
 
 
 def faults_of(of: Pipeline) -> list[str]:
-    """Return the names of `pipeline.cu`'s statements."""
+    """Return the names of the necessary statements of a pipeline in `pipeline.cu`."""
     if of.items < of.workers:
         return []
     return [*_of_stages(of), *_of_consumers(of), *_of_ends(of)]
@@ -70,7 +70,7 @@ def _of_consumers(of: Pipeline) -> list[str]:
 
 
 def _meet_anyway(of: Pipeline) -> bool:
-    """Return whether the threads that exchange sums also meet at another barrier between two iterations."""
+    """Return whether another barrier between two iterations also orders the threads that exchange sums."""
     by_warps = of.release in _WARPS or (of.release == "HEADER" and of.copies)
     in_warps = of.exchange == "LANES" or of.consumers == 32
     return of.together or of.release == "GROUP" or of.epilogue.startswith("STAGED") or (by_warps and in_warps)

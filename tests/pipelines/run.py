@@ -1,4 +1,4 @@
-"""A run of a pipeline on the simulator, and its expected result."""
+"""The run of a random pipeline on the simulator, and the comparison with the expected result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Arrays = dict[str, np.ndarray]
 
 
 class Outcome:
-    """The outcome of a pipeline under several schedules: the findings of each schedule, and the wrong outputs."""
+    """The findings and the wrong outputs of a pipeline under several schedules."""
 
     def __init__(self) -> None:
         self.findings: dict[tuple[str, int], tuple[simulate.Finding, ...]] = {}

@@ -20,8 +20,8 @@ class Pipeline:
     ----------
     grid, multiprocessors, items : int
         The number of CTAs, of multiprocessors (fewer than CTAs if these run in waves), and of tiles of all CTAs.
-    element, swizzle, cols, slices : The data type, the swizzle, the elements of a row, and the rows of a tile divided
-    by 8. consumers, producers : int
+    element, swizzle, cols, slices : The data type, the swizzle, the number of elements in a row, and the number of rows
+    in a tile divided by 8. consumers, producers : int
         Threads.
     """
 
@@ -66,7 +66,7 @@ class Pipeline:
 
     @property
     def turns(self) -> int:
-        """Return the largest number of tiles of a worker."""
+        """Return the largest number of tiles that a worker processes."""
         return -(-self.items // self.workers)
 
     @property
@@ -76,7 +76,7 @@ class Pipeline:
 
     @property
     def reads_once(self) -> bool:
-        """Return whether only one thread reads a stage, by a store from this stage."""
+        """Return whether only one thread reads a stage, by an asynchronous store from the stage."""
         return self.consumer in _ONE_READS
 
     @property
@@ -85,7 +85,7 @@ class Pipeline:
         return self.multicast or self.producer == "ST_ASYNC"
 
     def defines(self, fault: str = "NOTHING") -> dict[str, object]:
-        """Return the macros of a pipeline that lacks one statement."""
+        """Return the macros of the pipeline without one statement."""
         values = {name.upper(): value for name, value in asdict(self).items()}
         number = {"LOADS": 0, "WGMMA": 1, "STORE": 2, "REDUCE": 3, "STORE_BULK": 4}[self.consumer]
         launch = ("GRID", "MULTIPROCESSORS", "ITEMS")
@@ -95,7 +95,7 @@ class Pipeline:
 
 @st.composite
 def pipelines(draw) -> Pipeline:
-    """Draw a pipeline that is right."""
+    """Draw a random pipeline that has all necessary statements."""
     consumer = draw(st.sampled_from(["LOADS"] * 5 + ["WGMMA", "STORE", "REDUCE", "STORE_BULK"]))
     producers = ["TMA", "TMA", "BULK", "CP_ASYNC", "STORES", "IM2COL"] + ["ST_ASYNC"] * (consumer == "LOADS")
     if consumer == "WGMMA":

@@ -17,7 +17,7 @@ _ENTRY = re.compile(r"// (\w+): (.*(?:\n//   +.*)*)")
 
 @dataclass(frozen=True, slots=True)
 class RealBug:
-    """A reduced kernel, and its expected finding.
+    """A kernel with a bug of a public repository, and the expected finding.
 
     Attributes
     ----------
@@ -51,13 +51,13 @@ class RealBug:
 
     @property
     def culprit(self) -> int:
-        """Return the number of the line with the mark ``// culprit``."""
+        """Return the number of the source line with the mark ``// culprit``."""
         (line,) = [number for number, text in enumerate(self.source.split("\n"), 1) if "// culprit" in text]
         return line
 
 
 def real_bugs() -> list[RealBug]:
-    """Return all bugs of this folder, by name."""
+    """Return the bugs of all kernels in the folder, by name."""
     return [_read(path) for path in sorted(Path(__file__).parent.glob("*.cu"))]
 
 

@@ -1,4 +1,4 @@
-"""The functions and values that the tests of the rules share."""
+"""The functions and values that several tests of the rules share."""
 
 from __future__ import annotations
 

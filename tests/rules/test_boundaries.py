@@ -1,4 +1,4 @@
-"""Tests of every rule at its boundary: the last legal values, and the violations by the first illegal values."""
+"""Tests of every rule at its boundary, with the last legal value and the first illegal value."""
 
 from dataclasses import replace
 

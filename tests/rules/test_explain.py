@@ -1,4 +1,4 @@
-"""Tests of refusals in the user's terms: tensor order, elements and bytes, and the nearest legal value."""
+"""Tests of error texts in the user's terms, such as tensor order, elements, and the nearest legal value."""
 
 from dataclasses import replace
 

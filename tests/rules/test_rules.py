@@ -1,5 +1,4 @@
-"""Tests of the rules: they agree with the driver, each rule can be the only broken rule, and a page documents the
-rules."""
+"""Tests that the rules for tensor maps agree with the driver, and that the documentation contains the rules."""
 
 from dataclasses import replace
 
@@ -38,7 +37,7 @@ def test_a_rule_without_violations_gives_an_empty_sequence(rule):
 
 
 def put(name, values, index=None, base=LEGAL):
-    """Return a strategy that draws changes of one argument, or of one element of the argument."""
+    """Return a Hypothesis strategy that draws changes of one argument, or of one element of the argument."""
     if index is None:
         return st.fixed_dictionaries({name: values})
     whole = getattr(base, name)
@@ -170,7 +169,8 @@ def test_legal_maps_are_accepted_by_later_devices(params, capability):
 
 
 def test_a_load_of_exactly_228_kib_is_legal():
-    """The recordings show that the driver accepts 233,472 bytes and refuses 233,520 bytes, the next recorded size."""
+    """In the recordings, the driver accepts a box of 233,472 bytes, and refuses a box of 233,520 bytes, the next
+    recorded size."""
     rows = [row for row in golden() if row.is_judged and not _broken_otherwise(row)]
     sizes = {(stored_transfer_bytes(row.params), row.accepted) for row in rows}
     assert max(size for size, accepted in sizes if accepted) <= 228 * 1024

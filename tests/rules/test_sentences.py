@@ -1,4 +1,4 @@
-"""Tests of the error text of every rule: the whole text, with tensor order, units and the remedy."""
+"""Tests of the complete error text of every rule, with tensor order, units and the remedy."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Tests of every warning at its boundary, with its whole text, and of bytes that no driver writes."""
+"""Tests of the complete text of every warning, and of tensor map bytes that no driver writes."""
 
 import struct
 from dataclasses import replace
@@ -319,8 +319,8 @@ def test_bits_that_no_driver_writes_are_warned_of(params):
 
 @pytest.mark.parametrize("word,mask,read", [(2, 2, False), (16, 4096, False), (18, 1, False), (2, 3 << 22, True)])
 def test_bits_that_no_load_reads_are_distinguished(word, mask, read):
-    """The unusual bits are bit 1 of word 2, the transfer size and the period of the swizzle. Maps of CuTe DSL have
-    other values of these bits, and work."""
+    """No load reads bit 1 of word 2, the transfer size, or the period of the swizzle. Tensor maps of CuTe DSL have
+    other values of these bits than the driver's maps."""
     odd = replace(LEGAL, unexplained=((word, mask),))
     (warning,) = warnings(odd)
     assert warning.value == (word, mask) and warning.requirement == (

@@ -1,4 +1,4 @@
-"""The functions of the CUDA device runtime for the barrier of a grid, with which programs are linked.
+"""The PTX of the CUDA device runtime's functions for grid-wide barriers.
 
 The library ``libcudadevrt.a`` contains the functions as machine code. numba-cuda calls them for
 ``cuda.cg.this_grid().sync()``.

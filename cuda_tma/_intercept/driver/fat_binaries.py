@@ -74,7 +74,7 @@ class Entry(NamedTuple):
 
 
 def is_fat_binary(image: bytes) -> bool:
-    """Return whether an image begins as a fat binary does."""
+    """Return whether a module begins with the header of a fat binary."""
     return image[:4] == struct.pack("<I", _MAGIC)
 
 

@@ -1,6 +1,6 @@
-"""The PTX of an image that a program loads, which is text, a fat binary, or machine code.
+"""The search for the PTX in a module that a program loads. The module is PTX text, a fat binary, or machine code.
 
-The simulator cannot run machine code.
+The simulator runs PTX, and cannot run machine code.
 """
 
 from __future__ import annotations
@@ -54,6 +54,6 @@ def _of_machine_code(image: bytes) -> str | None:
 
 
 def _with_kernels(code: bytes) -> str:
-    """Return a part of a sentence with the names of the kernels in machine code."""
+    """Return a phrase for an error message with the names of the kernels in machine code."""
     names = dict.fromkeys(match[1].decode("ascii") for match in _KERNEL.finditer(code))
     return f" of {', '.join(names)}" if names else ""

@@ -1,4 +1,4 @@
-"""The names of kernels as the source of a program spells them."""
+"""The names of kernels in the spelling of the program's source."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ def misused(misuse: Misuse, address: int, size: int, memory: GlobalMemory, place
 
 
 def _described(address: int, memory: GlobalMemory) -> str:
-    """Return the description of an address, which contains the allocation with the address, or one that ends
-    before it."""
+    """Return a description of an address. The description names the allocation that contains the address or ends before
+    the address."""
     segment, former = memory.before(address), memory.former(address)
     if segment is not None and address < segment.stop:
         offset = address - segment.start

@@ -90,7 +90,7 @@ class Recording:
 
 
 def is_recording(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file begins as a file of recorded launches does.
+    """Return whether a file begins with the header of a file of recorded launches.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Tests of LZ4 blocks and zstd frames: the known texts are decoded, and damaged data is refused."""
+"""Tests of the decompression of LZ4 blocks and zstd frames. Known texts are decoded, and damaged data is refused."""
 
 from __future__ import annotations
 

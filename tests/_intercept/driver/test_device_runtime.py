@@ -1,4 +1,5 @@
-"""Tests of functions of the CUDA device runtime: only a text that declares them receives their definitions."""
+"""Tests of functions of the CUDA device runtime. Only a PTX text that declares such a function receives its
+definition."""
 
 from __future__ import annotations
 

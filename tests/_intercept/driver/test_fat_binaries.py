@@ -1,4 +1,5 @@
-"""Tests of fat binaries of nvcc: the entry that a device loads, and binaries with a damaged byte at any place."""
+"""Tests of the reader of nvcc's fat binaries, which selects the entry for a device, and refuses damaged bytes at any
+place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests of machine code: if no adapter has kept its PTX, the error contains the names of its kernels."""
+"""Tests of modules in machine code. If no adapter has stored the PTX of the machine code, the error contains the names
+of the kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of programs without Python: a server process loads their modules and runs their launches."""
+"""Tests of programs without Python, whose modules and launches a server process handles."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ COPIES = r"""
 
 @pytest.fixture
 def run(tmp_path):
-    """Return run(text), which runs a program that uses the driver's interface."""
+    """Return a function that runs C code which calls the driver's interface."""
     return lambda text: run_program(tmp_path, DRIVER + text, "cuda")
 
 
@@ -137,7 +137,7 @@ def test_nvidias_runtime_in_a_program_is_reported_with_the_option(run):
 
 
 class Refusing:
-    """A server that fails at each request."""
+    """A stand-in for the server that fails at each request."""
 
     def answer(self, kind: int, data: bytes) -> tuple[int, bytes]:
         raise ZeroDivisionError

@@ -1,5 +1,5 @@
-"""Tests of other runtimes on the driver library: right scripts have no error, wrong scripts have one at the marked
-line.
+"""Tests of other runtimes on the driver library. A right script has no error, and a wrong script has an error at its
+marked line.
 
 The tests skip a runtime that is not installed. ``make test-environments`` installs each runtime, and runs the
 programs of nvcc.
@@ -32,7 +32,7 @@ def names(pattern: str) -> list[object]:
 
 
 def judged(name: str, folder: Path) -> Ran:
-    """Run a script, or a program of nvcc, under the command."""
+    """Run a Python script, or a program that nvcc compiled, under ``cuda-tma sanitize``."""
     runtime, _, file = name.partition("/")
     if runtime == "cpp":
         shutil.copy(SCRIPTS / name, folder)

@@ -1,4 +1,5 @@
-"""Tests of launches with the outcome of a GPU: a replay compares the memory, byte for byte or within a bound."""
+"""Tests of recorded launches with the results of a GPU. A replay compares the memory byte for byte or within a
+bound."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ EXACT, APPROXIMATE = "mul.rn.f32 %f2, %f1, 0f40000000;", "ex2.approx.f32 %f2, %f
 
 
 def launch_with(operation: str, change=lambda values: values, **outcome):
-    """Return a recorded launch of a fake GPU, whose results are the simulator's results after a change."""
+    """Return a recorded launch of a fake GPU, whose results differ from the simulator's results by a given change."""
     gpu = simulate.Device()
     values = np.linspace(0.5, 4, 64, dtype=np.float32)
     kernel, config = gpu.load(SCALE.replace("OPERATION", operation), "scale"), simulate.Config(1, 64)

@@ -1,4 +1,5 @@
-"""Tests of recorded launches: a replay gives the report of the launch, and a hostile file is refused."""
+"""Tests of recorded launches. A replay gives the report of the original launch, and the reader refuses a hostile
+file."""
 
 from __future__ import annotations
 
@@ -45,8 +46,8 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap source, int*
 
 @pytest.fixture(scope="module")
 def launched():
-    """Return the recording and the report of a wrong launch, which uses a tensor map, a read-only array, a variable and
-    a freed array."""
+    """Return the recording and the report of a wrong launch with a tensor map, a read-only array, a variable and a
+    freed array."""
     gpu = simulate.Device(schedules=3)
     kernel = gpu.compile(SOURCE, "kernel")
     freed, values = np.zeros(16, np.int32), np.arange(256, dtype=np.int32)
@@ -133,7 +134,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(launched, tmp_path):
 
 
 def test_a_pipe_stays_a_pipe_and_takes_the_file(launched, tmp_path):
-    """A rename of the new file over the path would also replace /dev/null."""
+    """If the writer renamed a new file to the given path, it would also replace a device such as /dev/null."""
     value, _ = launched
     os.mkfifo(tmp_path / "pipe")
     with os.fdopen(os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK), "rb") as reader:
@@ -206,7 +207,7 @@ def test_a_flip_below_the_digest_ends_in_a_sentence_or_in_a_launch(written, tmp_
 
 
 def changed(written, change):
-    """Return a copy of the file with other values in its list of launches."""
+    """Return a copy of the recorded file with changed values in its list of launches."""
     with zipfile.ZipFile(io.BytesIO(written)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     document = json.loads(members["launches.json"])
@@ -244,7 +245,8 @@ def test_wrong_values_are_refused(written, tmp_path, change, text):
 
 
 def test_a_bomb_takes_no_memory(tmp_path):
-    """One member declares 2^60 bytes, one member contains 1 GiB of zeros, and one member is a list of 300 MiB."""
+    """The archives of the test have a member that declares 2^60 bytes, a member of 1 GiB of zeros, and a member with a
+    list of 300 MiB."""
     begun, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("launches.json", "w") as member:

@@ -1,4 +1,5 @@
-"""Tests of scripts of cuda.core and cuda.bindings: a right script has no error, a wrong script has one at its line."""
+"""Tests of scripts for cuda.core and cuda.bindings. A right script has no error, and a wrong script has an error at its
+marked line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of graphs whose nodes a program adds through the driver's interface: the nodes run in the order of their
+"""Tests of CUDA graphs whose nodes a program adds through the driver's interface. The nodes run in the order of their
 dependencies."""
 
 from __future__ import annotations

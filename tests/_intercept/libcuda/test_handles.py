@@ -1,4 +1,4 @@
-"""Tests of values that a program passes as handles and that the library has never returned."""
+"""Tests of calls with invalid handles, which the driver library has never returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests of leaks: memory that a program has not freed at its end is advice at the line of the allocation."""
+"""Tests of memory leaks. The sanitizer reports advice at the allocation's line for memory that a program has not
+freed."""
 
 from __future__ import annotations
 

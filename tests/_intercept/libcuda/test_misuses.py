@@ -1,4 +1,4 @@
-"""Tests of wrong uses of memory: each is an error at the program's line, and a right use has no finding."""
+"""Tests of a program's wrong uses of memory. Each wrong use is an error at its line, and a right use has no finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of virtual memory: kernels and copies reach only mapped bytes, also across adjacent mappings."""
+"""Tests of virtual memory, in which kernels and copies can access only mapped bytes, also across adjacent mappings."""
 
 from __future__ import annotations
 

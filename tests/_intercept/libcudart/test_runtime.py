@@ -156,7 +156,7 @@ QUESTIONS = r"""
 
 @pytest.fixture
 def run(tmp_path):
-    """Return run(text, image), which runs a program with a fat binary."""
+    """Return a function that runs a C program with a fat binary."""
 
     def run(text: str, image: bytes | str = "add_one_size.fatbin"):
         data = (DATA / image).read_bytes() if isinstance(image, str) else image
@@ -214,7 +214,7 @@ def test_an_image_that_is_not_a_fat_binary_gives_a_sentence(run):
 
 
 def test_attributes_of_a_launch(run):
-    """The launch has a cluster, and its grid is not a multiple of the cluster."""
+    """The test launches a kernel with a cluster size that does not divide the grid."""
     ran = run(
         r"""
     attribute cluster = {4, 0, {.cluster = {2, 1, 1}}};
@@ -276,7 +276,7 @@ def test_wrong_calls_end_with_an_error(run):
 
 
 def test_a_captured_graph_runs_when_it_is_launched(run):
-    """A second stream joins the capture by an event. The graph also sets and reads memory."""
+    """In the test, a second stream joins the capture of a graph by an event. The graph also sets and reads memory."""
     ran = run(
         r"""
     void *first, *second, *event, *graph, *executable;

@@ -1,4 +1,4 @@
-"""Tests of files of captured launches: the reader accepts files of the library, and refuses other files with an
+"""Tests of the reader of captured launches, which accepts the library's files, and refuses other files with an
 error."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tests of ``--on-gpu`` with the command's driver library as the GPU: checked, compared, skipped and recorded
-launches."""
+"""Tests of launches that ``--on-gpu`` checks, compares, skips and records. The command's driver library replaces the
+GPU."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ launch(function, 64, third)
 
 
 def run_on_gpu(folder: Path, text: str, *options: str) -> dict:
-    """Run a script on the stand-in for a GPU, and return the document."""
+    """Run a script on the stand-in for a GPU, and return the JSON document of the command."""
     (folder / "script.py").write_text(BEGINNING + text, "utf-8")
     command = [sys.executable, "-m", "cuda_tma", "sanitize"]
     gpu = [*command, "--schedules", "1", "--", "python", "script.py"]
@@ -89,7 +89,7 @@ def run_on_gpu(folder: Path, text: str, *options: str) -> dict:
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):
-    """Return the folder and the document of the first script."""
+    """Return the folder and the JSON document of the first script."""
     folder = tmp_path_factory.mktemp("on_gpu")
     return folder, run_on_gpu(folder, SCRIPT, "--record", "launches", "--every", "2")
 

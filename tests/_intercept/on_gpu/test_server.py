@@ -1,4 +1,5 @@
-"""Tests of the server process for a program on a GPU: requests of any bytes, launches that do not end, and Ctrl-C."""
+"""Tests of the server process for a program on a GPU, with requests of any bytes, launches that do not end, and
+Ctrl-C."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def write_before(folder, launch: int) -> None:
 
 
 def begun(folder) -> Server:
-    """Return a server in which the kernel has the number 1."""
+    """Return a server on which the test's kernel is registered with the number 1."""
     server = Server(folder, PROCESS)
     assert server.answer(Request.HELLO, HELLO) == struct.pack("<QII", 256 << 20, 0, 16)
     server.answer(Request.IMAGE, struct.pack("<Q", 5) + PTX)

@@ -1,4 +1,4 @@
-"""Tests of launches on the simulated GPU of the program: the session reports them."""
+"""Tests that a session reports the launches which a program makes on its own simulated GPU."""
 
 from __future__ import annotations
 

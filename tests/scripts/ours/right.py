@@ -1,4 +1,4 @@
-"""Right launches of cuda_tma through compile, launch and prepare, with a tensor map, a typed map and device memory."""
+"""A program with right launches of cuda_tma, which use a tensor map, a typed map and device memory."""
 
 import numpy as np
 

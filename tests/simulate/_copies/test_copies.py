@@ -1,5 +1,5 @@
-"""Tests of asynchronous copies: the results of every form, in every order of completion, equal NumPy's and the
-emulator's."""
+"""Tests of asynchronous copies on the simulator. The results of each form equal those of NumPy and of the emulator, in
+each order of completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests of a fault when a copy takes effect: it has the line of the copy, also if a later statement runs then."""
+"""Tests of faults that occur when an asynchronous copy takes effect. The fault has the line of the copy, even if a
+later statement is running."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Tests of bulk stores that are pending when their CTA ends. The next CTA in the same shared memory has other bytes."""
+"""Tests of bulk stores that are pending when their CTA ends. The next CTA on the multiprocessor writes other bytes into
+the same shared memory."""
 
 import numpy as np
 import pytest

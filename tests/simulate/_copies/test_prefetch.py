@@ -1,4 +1,4 @@
-"""Tests of prefetches: a prefetch copies no byte, and the rules of copies apply to prefetches."""
+"""Tests of prefetch instructions, which copy no byte, but obey the rules of copies."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ extern "C" __global__ void of_box(const __grid_constant__ TensorMap map, int x, 
 
 
 def kinds(kernel: str, box_dim: tuple[int, ...], *arguments: int) -> list[str]:
-    """Return the kinds of errors of a prefetch from 16 rows of 64 floats. The prefetch is of a box, or of bytes if
-    `box_dim` is empty."""
+    """Return the kinds of errors for a prefetch from 16 rows of 64 floats. If `box_dim` is empty, the kernel prefetches
+    bytes instead of a box."""
     gpu, tensor = simulate.Device(), np.zeros((16, 64), np.float32)
     where = gpu.create_tensor_map(tensor, box_dim=box_dim) if box_dim else tensor
     report = gpu.launch(simulate.Config(1, 1), gpu.compile(SOURCE, kernel), where, *arguments)

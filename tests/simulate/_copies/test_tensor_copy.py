@@ -1,4 +1,4 @@
-"""Tests of boxes whose place in shared memory is not a multiple of the swizzle's period."""
+"""Tests of boxes whose address in shared memory is not a multiple of the swizzle's period."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,5 @@
-"""Tests of a TMA instruction in all lanes of a warp: 32 lanes execute one store, but 32 loads or reductions.
+"""Tests of a TMA instruction in all 32 lanes of a warp. The lanes execute one store together, but one load or reduction
+each.
 
 On an H200 (recorded), ptxas emits one UTMASTG if the operands are uniform, and a loop over the lanes for a load and a
 reduction. CuTe DSL lets 32 lanes execute each store.

@@ -1,7 +1,6 @@
-"""Tests of determinism: the report for a seed is equal in all processes and Python versions, with any number of cores.
+"""Tests that the report for a seed is equal in all processes and Python versions, with any number of cores.
 
-Each Python version and each machine compares the facts of the report with one file. The file does not contain the
-sentences.
+Each Python version and each machine compares the report's facts with the same file.
 """
 
 import json
@@ -53,14 +52,14 @@ CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else
 
 
 def report(hash_seed: str = "0", cores: int = len(CORES)) -> bytes:
-    """Return the report of a separate process."""
+    """Return the report of a launch in a separate process."""
     pin = f"import os; os.sched_setaffinity(0, {set(CORES[:cores])!r})\n" if cores < len(CORES) else ""
     env = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
     return subprocess.run([sys.executable, "-c", pin + SCRIPT], env=env, check=True, capture_output=True).stdout
 
 
 def facts(report: bytes) -> dict:
-    """Return a report without its sentences."""
+    """Return the facts of a report, which are all values except the sentences."""
     values = json.loads(report)
     sentences = ("message", "rule", "remedy", "related")
     findings = [{key: each[key] for key in each if key not in sentences} for each in values["findings"]]

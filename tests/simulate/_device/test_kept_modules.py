@@ -1,4 +1,5 @@
-"""Tests of long PTX on disk: a second process reads the entry, and a damaged entry counts as absent."""
+"""Tests of the disk cache of parsed PTX texts. A second process reads a stored text, and a damaged entry counts as
+absent."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def texts(monkeypatch):
-    """Count the PTX texts that the device parses."""
+    """Return a list of the PTX texts that the device parses."""
     found = []
     monkeypatch.setattr(device, "read", lambda text, check: found.append(text) or kept_modules.read(text, check))
     return found

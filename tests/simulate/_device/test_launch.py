@@ -1,4 +1,4 @@
-"""Tests of launches on the simulator: configurations, sequences of launches, and progress."""
+"""Tests of launch configurations, of sequences of launches, and of progress reports on the simulator."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_an_unknown_descriptor_is_refused(gpu):
 
 @pytest.mark.parametrize(("register_bytes", "resident"), [(0, 64), (16_000, 32)])
 def test_registers_of_all_resident_ctas_fit(register_bytes, resident):
-    """Fewer CTAs run at the same time if a kernel has thousands of registers."""
+    """Fewer CTAs run on a simulated multiprocessor at the same time if a kernel has thousands of registers."""
     geometry = Geometry((200, 1, 1), (1024, 1, 1), (1, 1, 1), 132, 200_000, register_bytes)
     assert geometry.resident_ctas == resident
 
@@ -142,7 +142,8 @@ extern "C" __global__ void typed(const __grid_constant__ TiledMap<Square> map) {
 
 
 def test_a_map_whose_type_differs_from_the_kernels_is_refused():
-    """A launch on a GPU also refuses the map, because the kernel would read with a different swizzle than the copy."""
+    """The simulator and a launch on a GPU refuse a tensor map whose type differs from the kernel's type. The kernel
+    would read the tile with a different swizzle than the copy."""
     gpu = simulate.Device()
     kernel, array = gpu.compile(TYPED, "typed"), np.zeros((64, 64), np.float32)
     for given in (array, gpu.create_tensor_map(array, box_dim=(32, 32), swizzle="128B")):

@@ -1,4 +1,4 @@
-"""Tests of names of kernels in a module's PTX."""
+"""Tests of the search for a kernel by its name in a module's PTX."""
 
 import pytest
 

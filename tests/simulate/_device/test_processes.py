@@ -1,4 +1,5 @@
-"""Tests of work in forked processes: the results and the report do not depend on the number of processes."""
+"""Tests of schedules that run in forked processes. The results and the report do not depend on the number of
+processes."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_a_grid_follows_the_directives(gpu, attribute, config, ctas):
     ],
 )
 def test_directives_of_ptx_apply(gpu, directives, block, words):
-    """The rules are in the section "Performance-Tuning Directives" of the PTX ISA."""
+    """The rules for directives such as .maxntid are in the section "Performance-Tuning Directives" of the PTX ISA."""
     kernel = gpu.load(PTX.format(directives), "k")
     with pytest.raises(ValueError, match=words):
         gpu.launch(Config(1, block), kernel, np.zeros(1, np.float32), 1.0)
@@ -86,7 +86,7 @@ def test_launches_that_directives_allow_run(gpu, directives, block):
 
 
 def test_a_kernel_without_cluster_sizes_needs_them_at_the_launch(gpu):
-    """The rule is in the section ".explicitcluster" of the PTX ISA."""
+    """A kernel with .explicitcluster needs a cluster size at the launch (PTX ISA, ".explicitcluster")."""
     kernel = gpu.load(PTX.format(".explicitcluster"), "k")
     with pytest.raises(ValueError, match=r"\.explicitcluster\): pass cluster"):
         gpu.launch(Config(1, 32), kernel, np.zeros(1, np.float32), 1.0)
@@ -101,8 +101,8 @@ def test_directives_in_the_text_of_a_compiler():
 
 
 def test_ptx_gives_the_type_of_a_float(gpu):
-    """The PTX contains the type of the parameter. Without the C++ type, a launch on a GPU would pass the bits of an
-    int, which represent another number."""
+    """The PTX contains the type of a float parameter. Without the type, a launch on a GPU would pass an int, whose bits
+    represent another number."""
     kernel = gpu.load(PTX.format(""), "k")
     assert [each.type for each in kernel.parameters] == [None, "float"]
     with pytest.raises(TypeError, match=r"argument 1 of kernel k: .* the int 2 was passed; pass 2\.0"):
@@ -161,7 +161,7 @@ def test_settings_of_numpy_are_taken():
 
 
 def test_a_suppression_may_be_text(gpu):
-    """The text of a suppression has the same form as in the mark of the fixture."""
+    """The text of a suppression has the same form as in the pytest mark."""
     text = "out-of-bounds:PTX line 9:the array is a stand-in"
     gpu = simulate.Device(suppressions=[text])
     assert gpu.suppressions == (simulate.Suppression.parse(text),)
@@ -210,7 +210,7 @@ def test_a_map_with_grid_constant_runs(gpu):
 
 @pytest.fixture
 def nvrtc():
-    """Compile C++ to PTX with NVRTC, without the simulator."""
+    """Compile C++ to PTX directly with NVRTC, without the simulator's compilation."""
     from cuda_tma._compile.nvrtc import request, run
 
     return lambda source: run(request(source, "copied", target="compute_90a")).ptx

@@ -1,4 +1,4 @@
-"""Tests of the state that launches share: several threads use the state, and an interrupt does not change it."""
+"""Tests of the state that launches on one device share, with several threads and with interrupts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def numbers(value):
 
 
 def test_threads_launch_on_one_device(ptx):
-    """Each kernel reads its own parameters through a generic address."""
+    """If several threads launch on one device, each kernel reads its own parameters through a generic address."""
     gpu, sums = Device(), np.zeros(4, np.int32)
     kernel = gpu.load(ptx, "sum")
 
@@ -55,7 +55,7 @@ def test_threads_launch_on_one_device(ptx):
 
 @pytest.fixture
 def interrupt(monkeypatch):
-    """Interrupt a launch under its n-th schedule, before the kernel's first instruction."""
+    """Interrupt a launch in its n-th schedule, before the kernel's first instruction."""
 
     def interrupt(after):
         runs = []

@@ -34,7 +34,7 @@ THREADS = 8
 
 
 def added(gpu: simulate.Device, number: int) -> tuple[list[int], list[str]]:
-    """Launch a kernel on separate memory. In a launch with an odd number, two warps use the same words."""
+    """Launch a kernel with its own array. In a launch with an odd number, two warps race on the same words."""
     values = np.arange(64, dtype=np.uint32)
     lanes = 32 if number % 2 else 64
     report = gpu.launch(simulate.Config(1, 64), gpu.load(PTX, "adds"), values, np.uint32(number), np.uint32(lanes))

@@ -1,4 +1,4 @@
-"""Tests of atomics of many threads at few addresses: the fast results of the simulator equal the results of a
+"""Tests of atomics by many threads at few addresses. The simulator's vectorized results equal the results in
 sequence."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ INTEGERS = ("add", "and", "or", "xor", "min", "max", "exch", "cas", "inc", "dec"
 
 
 def one_after_the_other(view, items, sources, combine):
-    """Compute the results of the atomics in sequence by PTX, one element after another."""
+    """Compute the results of atomic operations in sequence, one element after another."""
     old = np.empty(len(items), view.dtype)
     for lane, item in enumerate(items):
         old[lane] = view[item]
@@ -46,7 +46,7 @@ def test_integers_are_combined_one_after_the_other(op, data):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("special", [1.0, np.nan, np.inf, 1e-42])
 def test_floats_are_added_one_after_the_other(dtype, special):
-    """The simulator rounds each sum. The instruction determines the treatment of subnormals and NaN."""
+    """For atomic additions of floats, the simulator rounds after each addition."""
     draw = np.random.default_rng(5)
     values = (draw.standard_normal(500) * 10.0 ** draw.integers(-6, 6, 500)).astype(dtype)
     values[250] = special

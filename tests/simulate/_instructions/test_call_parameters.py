@@ -1,4 +1,4 @@
-"""Tests of the parameters of a call: each element of a vector is at its place."""
+"""Tests of the parameters of PTX function calls, in which each element of a vector has its own offset."""
 
 import numpy as np
 

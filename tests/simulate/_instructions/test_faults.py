@@ -1,4 +1,4 @@
-"""Tests of statements that are faults of the thread that executes them: the kind, the text, the line and the thread."""
+"""Tests of the kind, the text, the line and the thread in findings about faults of a single thread."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tests of rare forms of instructions: each has its documented effect, or an error."""
+"""Tests of rare forms of instructions, each of which has its documented effect or causes an error."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def test_atomics_of_vectors(launched):
 
 
 def test_sixteen_bytes_are_compared_as_bits(launched):
-    """In NumPy, these bytes are a complex number with a NaN, which does not equal itself."""
+    """The simulator compares 16 bytes as bits. As a complex number of NumPy, 16 bytes with a NaN would not equal
+    themselves."""
     nan = 0x7FF8000000000000
     o = np.array([nan, 1, 5, 6, *[0] * 6], np.uint64)
     launched("wide", 1, o)
@@ -131,7 +132,7 @@ def test_bits_are_not_read_as_another_type(launched, given, text):
 
 
 def test_an_unknown_form_is_reported(gpu):
-    """The error contains the opcode and the line of any unknown form."""
+    """The error for an unknown form of an instruction contains the opcode and the line."""
     for text in ("red.global.add.v4.s7 [%0], {%1};", "atom.global.add.f99 %1, [%0], %1;", "st.global.q32 [%0], %1;"):
         source = f'extern "C" __global__ void k(int* o) {{ int a = 1; asm volatile("{text}" :: "l"(o), "r"(a)); }}'
         with pytest.raises(simulate.UnsupportedInstruction, match=text.split()[0]):
@@ -175,7 +176,7 @@ IN_REGISTERS = """
 
 
 def test_calls_that_pass_registers_and_numbers(gpu):
-    """ptxas accepts these calls, although no C++ compiler emits them."""
+    """ptxas accepts calls that pass registers and numbers, although no C++ compiler emits such calls."""
     o = np.zeros((32, 3), np.uint32)
     gpu.launch(Config(1, 32), gpu.load(IN_REGISTERS, "k"), o).raise_for_errors()
     assert o.tolist() == [[x + 5, 9, 3 * x] for x in range(32)]

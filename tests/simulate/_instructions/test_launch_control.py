@@ -1,4 +1,4 @@
-"""Tests of ``clusterlaunchcontrol``: a cluster takes over the work of clusters that have not begun."""
+"""Tests of ``clusterlaunchcontrol``, by which a cluster takes over the work of clusters that have not begun."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def test_a_response_for_each_cta_of_a_cluster():
 
 
 def test_clusters_are_canceled():
-    """Half of the clusters of a small grid begin. The other clusters are canceled, or begin after a cluster has
-    ended."""
+    """In the test, half of the clusters of a small grid begin. The other clusters are canceled, or begin after another
+    cluster has ended."""
     gpu = simulate.Device("10.0")
     kernel = gpu.compile(KERNEL.replace("QUERY", VECTOR), "kernel")
     done, by = np.zeros((1, 8), np.int32), np.full((1, 8), -1, np.int32)

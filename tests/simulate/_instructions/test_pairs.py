@@ -1,4 +1,5 @@
-"""Tests of TMA with ``.cta_group::2``: the mbarrier of one CTA of a pair counts the bytes of both CTAs."""
+"""Tests of TMA loads with ``.cta_group::2``, in which the mbarrier of one CTA of a pair counts the bytes of both
+CTAs."""
 
 from __future__ import annotations
 

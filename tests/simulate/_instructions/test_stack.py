@@ -1,4 +1,4 @@
-"""Tests of ``alloca``: the alignment, and separate memory for each call."""
+"""Tests of ``alloca``, which returns aligned and separate memory for each call."""
 
 import numpy as np
 import pytest

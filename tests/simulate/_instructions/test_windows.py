@@ -1,5 +1,5 @@
-"""Tests of the windows of shared memory: .shared::cta contains memory of the executing CTA, .shared::cluster of all
-CTAs."""
+"""Tests of the address windows of shared memory. The window .shared::cta contains memory of the executing CTA, and
+.shared::cluster contains memory of all CTAs in the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests of the time limit of a launch, or of the load of its PTX: the report has an error and the earlier findings."""
+"""Tests of the time limit on a launch and on the load of its PTX. The report contains an error and the earlier
+findings."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ def test_a_loop_that_counts(settings, threads):
 
 
 def test_a_long_text_without_a_loop():
-    """The running group of threads never reaches a branch."""
+    """In the test, the running threads execute a long text without a branch."""
     text = COUNTS.replace("L:\n", "L:\n" + "add.u64 %rd1, %rd1, 1;\n" * 20_000)
     gpu = simulate.Device(time_limit=LIMIT_SECONDS, multiprocessor_count=32)
     kernel = loaded_without_limit(gpu, text)
@@ -82,7 +83,7 @@ ret;
 
 
 def test_one_instruction():
-    """Each of 1,024 threads formats 30,000 percent signs, until the output has 4 million characters."""
+    """The kernel of the test has one slow printf, in which each of 1,024 threads formats 30,000 percent signs."""
     data = b"%%" * 30_000
     gpu = simulate.Device(time_limit=LIMIT_SECONDS)
     kernel = loaded_without_limit(gpu, HEAD + PRINTS.format(bytes=",".join(map(str, data))))
@@ -235,7 +236,7 @@ def test_the_help_states_the_default(capsys):
 
 
 def test_watched_work_is_removed_under_the_lock(monkeypatch):
-    """The watching thread reads the work concurrently."""
+    """The lock is necessary, because the thread of the time limit reads the watched work concurrently."""
     monkeypatch.setattr(threading.Thread, "start", lambda self: None)
     watch, used = deadline._Watch(), []
 

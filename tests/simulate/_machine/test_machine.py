@@ -1,4 +1,4 @@
-"""Tests of the simulated machine: running and waiting threads, memory, and a report at the end of every launch."""
+"""Tests of the simulated machine, with running and waiting threads, and with a report at the end of every launch."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_a_spinning_thread_does_not_starve_the_thread_that_sets_the_flag(run):
 
 
 def test_a_block_may_wait_for_a_later_block(run):
-    """The later block begins in the slot of a block that has ended."""
+    """A block may wait for a later block, which begins in the slot of a block that has ended."""
     out = np.zeros(20, np.int32)
     run("flag_of_later_block", Config(20, 1024), np.zeros(1, np.int32), out, max_steps=100_000)
     assert out.all()

@@ -1,5 +1,5 @@
-"""Tests of the detection of endless loops: a loop that returns to an earlier state never ends, and other loops
-continue."""
+"""Tests of the detection of endless loops. The simulator stops a loop that returns to an earlier state, because the
+loop never ends."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def gpu() -> simulate.Device:
 
 @pytest.mark.parametrize("name", ["polls", "locked", "writes_the_same", "turns_round"])
 def test_a_loop_that_changes_nothing(gpu, name):
-    """The limit is the default of a launch, four million steps."""
+    """The test uses the default step limit of a launch, which is four million steps."""
     (finding,) = gpu.launch(Config(2, 32), gpu.compile(SOURCE, name), np.array([0, 1, 0], np.int32)).findings
     steps = re.match(r"after (\d+) steps the kernel is where it has been before", finding.message)[1]
     line = 1 + SOURCE[: SOURCE.index(f"void {name}(")].count("\n")
@@ -86,7 +86,7 @@ def test_a_loop_that_ends(gpu, name, order):
 
 @pytest.mark.parametrize("order", ["early", "late", "random"])
 def test_polling_a_phase_in_a_loop_ends_soon(gpu, order):
-    """Without the detection, each of 20 copies would take 4096 steps."""
+    """Without the detection of endless loops, each of the test's 20 copies would take 4096 steps."""
     given, out = np.arange(640, dtype=np.int32), np.zeros(640, np.int32)
     kernel = gpu.compile(SOURCE, "looks_at_a_phase")
     assert gpu.launch(Config(1, 32), kernel, given, out, 128, order=order, max_steps=40_000).findings == ()
@@ -105,7 +105,8 @@ def test_polling_a_phase_that_does_not_complete_is_a_wait(gpu, order):
 
 
 def test_a_state_counts_only_after_every_group_has_run():
-    """Three groups of threads have equal states, and the last group may change memory when it runs."""
+    """In the test, three groups of threads have equal states. A state counts as repeated only after every group has
+    run, because each group may change memory."""
     standing = [(None, pc, np.zeros(1, np.int64)) for pc in range(3)]
     scheduler = SimpleNamespace(standing=lambda: standing)
     nothing = SimpleNamespace(writeable=tuple, all=tuple)

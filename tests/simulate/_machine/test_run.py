@@ -1,5 +1,4 @@
-"""Tests of a launch after a finding: the launch continues if hardware continues. If the launch ends, a suppressed
-finding leaves an error."""
+"""Tests of launches that continue or end after a finding. A launch continues if hardware continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the limits of memory of a launch: dynamic shared memory, and the local memory of threads."""
+"""Tests of the limits on the dynamic shared memory and the local memory of a launch."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tests of products on the simulator, which equal the recorded products of an H200 bit for bit, for every type."""
+"""Tests of matrix products on the simulator, which equal the recorded products of an H200 bit for bit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def decoded(element: str, bits: np.ndarray) -> np.ndarray:
 
 
 def result(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, instruction: str = "wgmma") -> np.ndarray:
-    """Return the bits of the result for the bits of the operands."""
+    """Return the bits of a product and sum, from the bits of the operands."""
     with np.errstate(all="ignore"):
         x, y = decoded(form.a, a), decoded(form.b, b)
         z = None if c is None else decoded(form.sums, c)
@@ -49,7 +49,8 @@ def test_recorded(form, instruction):
 
 
 def drawn(rng: np.random.Generator, element: str, shape: tuple[int, ...], suite: str) -> np.ndarray:
-    """Draw bits of a type: arbitrary bits, exponents so near that terms are partly cut, or many special values."""
+    """Draw bits of a type with arbitrary values, with exponents so near that terms are partly cut, or with many special
+    values."""
     format = BITS[element]
     if suite == "any":
         bits = rng.integers(0, 2 ** (8 * format.itemsize), shape)
@@ -66,7 +67,7 @@ def drawn(rng: np.random.Generator, element: str, shape: tuple[int, ...], suite:
 @pytest.mark.parametrize("suite", ["any", "near", "ends"])
 @pytest.mark.parametrize("form", FLOATING, ids=str)
 def test_any_bits(form, suite):
-    """The results equal the model in integers, for the K of one wgmma and of the shortest mma.sync."""
+    """The simulator's sums equal the model in integers, for the K of one wgmma and of the shortest mma.sync."""
     rng = np.random.default_rng(zlib.crc32(f"{form}{suite}".encode()))
     for k, columns in ((form.k, 40), (form.k // 2, 8)):
         shapes = ((5, 16, k), (5, columns, k), (5, 16, columns))
@@ -81,7 +82,7 @@ def test_any_bits(form, suite):
 @pytest.mark.parametrize("form", [form for form in FLOATING if form.sums == "f32"], ids=str)
 @pytest.mark.parametrize("add", [False, True])
 def test_in_registers(form, add):
-    """The results in arbitrary registers equal the results of arrays bit for bit, and no other register changes."""
+    """Matrix products in registers equal the products of arrays bit for bit, and no other register changes."""
     rng = np.random.default_rng(7)
     n, lanes, rows = 24, np.array([256, 0, 512]), rng.permutation(40)[:12]
     a, b = (drawn(rng, element, (3, size, form.k), "ends") for element, size in ((form.a, 64), (form.b, n)))
@@ -104,7 +105,7 @@ def test_more_than_an_instruction_has_is_refused():
 
 
 def test_without_c():
-    """Without an operand C, the sum has no term for C, and a product of zeros is +0."""
+    """In a matrix product without an operand C, the sum has no term for C, and a sum of zeros is +0."""
     form = FORMS[0]
     a, b, c = operands(form)
     assert np.array_equal(result(form, a, b, None), result(form, a, b, np.zeros_like(c)))
@@ -112,8 +113,8 @@ def test_without_c():
 
 
 def test_a_small_term_is_cut():
-    """A term of 2^-25 of the largest term is exact, and a term of 2^-26 is lost. For e4m3 in wgmma the limits are 2^-13
-    and 2^-14."""
+    """In a tensor-core sum, a term of 2^-25 of the largest term is exact, and a term of 2^-26 is lost. For e4m3 in
+    wgmma, the limits are 2^-13 and 2^-14."""
     a = np.array([[[1.0, 2.0**-25]], [[1.0, 2.0**-26]]])
     ones = np.ones((2, 1, 2))
     less = np.full((2, 1, 1), -1.0)

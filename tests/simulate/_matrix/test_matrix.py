@@ -1,5 +1,5 @@
-"""Tests of the simulated tensor cores: the operands are as TMA writes them, and the registers are as in the figures of
-the PTX ISA."""
+"""Tests of the simulated tensor cores, with operands in the layout of TMA, and with registers as in the figures of the
+PTX ISA."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def numbers(rng: np.random.Generator, shape: tuple[int, ...], type_: str) -> np.
 
 
 def encoded(values: np.ndarray, type_: str) -> np.ndarray:
-    """Return values as bytes. The length of the last axis is multiplied by the size of a value."""
+    """Return an array of values as an array of bytes, in which the last axis is longer by the size of a value."""
     bits = values.astype(DTYPES[type_]) if type_ in DTYPES else FORMATS[type_].encode(values)
     return np.ascontiguousarray(bits).view(np.uint8)
 
@@ -59,7 +59,7 @@ def form(shape: str, types: str, count: int, a: str, rest: str) -> str:
 
 
 def tile(matrix: np.ndarray, mode: int, box: tuple[int, int], at: tuple[int, int]) -> np.ndarray:
-    """Return shared memory after a load of a box of bytes."""
+    """Return the content of shared memory after a TMA load of a box of bytes."""
     params = params_of(TensorSpec(matrix.shape, "uint8"), box_dim=box, swizzle=mode)
     return emulate.load(params, matrix.reshape(-1), at).smem
 
@@ -72,8 +72,8 @@ def gathered(smem: np.ndarray, addresses: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(("a_type", "b_type", "d_type"), TYPES)
 @pytest.mark.parametrize("in_registers", [False, True], ids=["shared", "registers"])
 def test_products_of_every_type(a_type, b_type, d_type, in_registers):
-    """The tiles are K-major with a 128-byte swizzle, and the product uses the second 32 bytes of K. The test covers
-    every N that takes a different path, and added accumulators."""
+    """In the test of products, the tiles are K-major with a 128-byte swizzle, and the product uses the second 32 bytes
+    of K."""
     rng = np.random.default_rng(1)
     size, mode = element_bytes(a_type), SWIZZLES[2]
     k = 32 // size
@@ -131,7 +131,7 @@ def test_both_orders_in_every_swizzle(a_major, b_major, mode):
 
 @pytest.mark.parametrize("major", ["K", "MN"])
 def test_core_matrices_without_a_swizzle(major):
-    """The offsets are arbitrary: the next matrix is 3 * 128 bytes away along M or N, and 5120 bytes away along K."""
+    """The test uses arbitrary offsets between core matrices, 3 * 128 bytes along M or N, and 5120 bytes along K."""
     rng = np.random.default_rng(3)
     b = numbers(rng, (64, 16), "f16")
     data = encoded(b if major == "K" else b.T, "f16")
@@ -199,8 +199,8 @@ def test_an_unknown_base_offset_is_refused():
 @pytest.mark.parametrize(("a_type", "b_type", "d_type"), TYPES)
 @pytest.mark.parametrize("pieces", [1, 2])
 def test_mma_sync(a_type, b_type, d_type, pieces):
-    """The layout follows "Matrix Fragments for mma.m16n8k16 with floating point type" and related sections of the PTX
-    ISA. Two warps execute the product."""
+    """The layout of mma.sync follows "Matrix Fragments for mma.m16n8k16 with floating point type" and related sections
+    of the PTX ISA."""
     rng = np.random.default_rng(5)
     k = 16 * pieces // element_bytes(a_type)
     a, b = numbers(rng, (2, 16, k), a_type), numbers(rng, (2, 8, k), b_type)
@@ -234,8 +234,8 @@ def test_mma_sync(a_type, b_type, d_type, pieces):
     ("types", "end"), [("s4.s4", ""), ("u4.s4", ".satfinite"), ("b1.b1", ".and.popc"), ("b1.b1", ".xor.popc")]
 )
 def test_mma_sync_of_parts_of_a_byte(types, end, pieces):
-    """The layout counts bytes as for other types. The first element of a byte is in its lowest bits. ptxas accepts
-    .satfinite at the end of the opcode."""
+    """For elements of less than a byte, the layout of mma.sync counts bytes. The first element of a byte is in the
+    lowest bits."""
     bits = {"s": 4, "u": 4, "b": 1}
     a_type, b_type = types.split(".")
     k, rng = 128 * pieces // bits[a_type[0]], np.random.default_rng(9)

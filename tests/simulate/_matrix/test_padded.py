@@ -1,4 +1,4 @@
-"""Tests of padded elements of 4 and 6 bits: every code has the value that ml_dtypes gives it."""
+"""Tests of padded elements of 4 and 6 bits, whose values equal those of ml_dtypes for every code."""
 
 import ml_dtypes
 import numpy as np

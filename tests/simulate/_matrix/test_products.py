@@ -1,4 +1,4 @@
-"""Tests on the simulator of the kernels that test products on a GPU: header and simulator agree on every operand."""
+"""Tests on the simulator with the kernels of the GPU tests of matrix products."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_wgmma_without_a_swizzle(majors):
 
 
 def test_wgmma_of_typed_tiles():
-    """The arguments for typed maps are arrays. A and B consist of several boxes."""
+    """In the test, arrays are the arguments for typed maps, and the operands A and B consist of several boxes."""
     a, b = (integers("f16", shape, 8).astype(np.float16) for shape in ((64, 128), (128, 128)))
     out = np.full((64, 128), np.nan, np.float32)
     config = simulate.Config(grid=1, block=128, shmem_size=(64 + 128) * 256)

@@ -1,4 +1,4 @@
-"""Tests of CUDA C++'s ``nvcuda::wmma`` on the simulator: the results of every type and shape equal NumPy's."""
+"""Tests of ``nvcuda::wmma`` of CUDA C++ on the simulator. The results of every type and shape equal NumPy's results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ WARPS = 3
 
 
 def source():
-    """Return one kernel for each case of type, shape and layout."""
+    """Return CUDA C++ with one kernel for each case of type, shape and layout."""
     text = SOURCE
     for number, (name, (m, n, k), rows) in enumerate(CASES):
         kind, element, _, (total, _) = TYPES[name]

@@ -1,4 +1,4 @@
-"""A lock that counts its uses."""
+"""A lock that counts how often it is acquired."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from threading import RLock
 
 
 class CountedLock:
-    """A lock that several functions of one thread may hold; `uses` counts them."""
+    """A reentrant lock that counts its acquisitions in `uses`."""
 
     def __init__(self) -> None:
         self._lock, self.uses = RLock(), 0

@@ -1,4 +1,4 @@
-"""A simulated GPU, and two kernels that use arrays as memory."""
+"""The fixtures of the memory tests, which are a simulated GPU and two kernels that use arrays as memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the memory of a GPU for watched launches: an error of the driver becomes an exception."""
+"""Tests of accesses to a GPU's memory for watched launches, in which an error of the driver becomes an exception."""
 
 import pytest
 from cuda.bindings import driver

@@ -1,4 +1,4 @@
-"""Tests of arrays as memory of kernels: each array is mapped at a unique address until Python deletes the array."""
+"""Tests of arrays as memory of kernels. Each array has a unique simulated address until Python deletes the array."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_freed_memory_is_unmapped(gpu, put, library):
 
 
 def test_memory_that_is_used_again_is_another_array(gpu, put, torch):
-    """The next tensor is slightly longer, and gets the storage that the resize frees."""
+    """In the test, a new tensor gets the storage that a resize of another tensor has freed."""
     for length in range(700, 750):
         tensor = torch.zeros(length)
         gpu.launch(FOUR, put, tensor).raise_for_errors()
@@ -94,7 +94,8 @@ def test_no_array_outlives_its_last_user(gpu, put, library):
 
 @pytest.mark.parametrize("trace", [False, True])
 def test_the_notes_of_the_sanitizer_end_with_the_launch(gpu, put, monkeypatch, trace):
-    """The shadow notes have the length of the array. Python frees the notes without a collection of cycles."""
+    """Python frees the sanitizer's shadow of an array at the end of the launch, without a collection of reference
+    cycles."""
     made = []
 
     class Kept(device.Sanitizer):
@@ -192,7 +193,7 @@ def test_two_parts_that_a_third_array_joins_are_refused(gpu):
 
 
 def test_an_array_whose_strides_are_negative_is_mapped_from_its_lowest_byte(gpu, put):
-    """The array owns its memory, and its first element has the highest address."""
+    """In the test, the array has negative strides, so that its first element has the highest address."""
     owner = np.ndarray(8, np.float32, bytearray(32), offset=28, strides=(-4,))
     owner[:] = 0
     address = gpu.address(owner)
@@ -234,7 +235,8 @@ def test_temporaries_stay_until_the_launch_ends(gpu, add):
 
 
 def test_an_array_that_ends_in_another_thread_stays_until_the_launch_ends(gpu, ptx, monkeypatch):
-    """The program drops the last reference while the kernel runs with the array's address."""
+    """An array stays alive until the end of a launch, even if the program deletes the last reference during the
+    launch."""
     arrays, out = [np.ones(4, np.float32)], zeros(4)
     address, run = gpu.address(arrays[0]), device.run
 

@@ -1,4 +1,4 @@
-"""Tests of copies of a GPU's allocations, whose total size is limited."""
+"""Tests of the simulator's copies of a GPU's allocations. The total size of the copies is limited."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE = 4096
 
 @pytest.fixture
 def two_pages(monkeypatch) -> CopiedMemory:
-    """Return memory that holds at most 2 of the allocations, each of which is one page."""
+    """Return a memory for copies of at most two allocations of one page each."""
     monkeypatch.setattr(allocations, "allocation", lambda address: (address // PAGE * PAGE, PAGE))
     monkeypatch.setattr(allocations, "copied", lambda address, size: np.full(size, address // PAGE, np.uint8))
     return CopiedMemory(2 * PAGE)

@@ -1,4 +1,4 @@
-"""Tests of arrays of this machine: their owners, read-only pages, and objects that are not arrays."""
+"""Tests of host arrays as kernel arguments, with their owners and with read-only pages."""
 
 import mmap
 

@@ -42,7 +42,7 @@ def test_an_address_of_a_writeable_view_is_written(gpu, add):
 
 
 def test_a_pointer_in_memory_is_of_a_launch_before(gpu, ptx):
-    """The second launch writes to an array that is not an argument of the launch."""
+    """In the test, the second launch writes to an array of the first launch by a pointer in memory."""
     array, ones = zeros(4), np.ones(4, np.float32)
     kernel = gpu.load(ptx, "keep")
     gpu.launch(Config(1, 1), kernel, array).raise_for_errors()
@@ -61,7 +61,7 @@ def test_an_object_that_exports_read_only_memory_is_not_written(gpu, put):
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
 def test_a_tensor_over_a_read_only_file_is_read_and_not_written(ptx, torch, tmp_path):
-    """A write to the read-only pages of the file would end the process."""
+    """If a kernel wrote to the read-only pages of a mapped file, the process would end."""
     np.ones(4096, np.float32).tofile(tmp_path / "ones")
     tensor = torch.from_numpy(np.memmap(tmp_path / "ones", np.float32, "r"))
     gpu, out = Device(schedules=3), zeros(4)

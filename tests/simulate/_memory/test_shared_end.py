@@ -1,4 +1,4 @@
-"""Tests of the end of a CTA's shared memory: an access to the last byte is right, an access to the next byte is a
+"""Tests of the end of a CTA's shared memory. An access to the last byte is right, and an access to the next byte is a
 finding."""
 
 from __future__ import annotations

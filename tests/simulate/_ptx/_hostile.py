@@ -1,4 +1,4 @@
-"""The functions and values that the tests of hostile PTX share."""
+"""The functions and values that several tests of hostile PTX share."""
 
 from __future__ import annotations
 

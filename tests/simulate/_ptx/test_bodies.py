@@ -1,4 +1,4 @@
-"""Tests of bodies of functions: the simulator parses a body at its first use, with the lines and names of its place."""
+"""Tests of function bodies in PTX, which the simulator parses at their first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of hostile PTX: each text ends in a finding or a message, in limited time and memory."""
+"""Tests of hostile PTX texts. Each text causes a finding or an error message, in limited time and memory."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_text_within_the_limits_is_read(text):
 
 
 def test_constant_expressions_have_64_bits():
-    """Each shift or product of larger numbers would take longer than the preceding one."""
+    """Constant expressions have 64 bits, because operations on ever larger integers would take more and more time."""
     expression = "1" + "<<63*9" * 20_000
     kernel = simulate.Device().load(f"{HEAD}.global .b64 x = {expression};\n{ENTRY}", "f")
     assert kernel.name == "f"
@@ -137,7 +137,7 @@ def test_constant_expressions_have_64_bits():
 
 
 def test_an_access_after_the_local_variables_grows_the_stack():
-    """The read returns the written value. Both accesses extend the stack."""
+    """In the test, two accesses after the local variables extend the stack, and the read returns the written value."""
     text = ".visible .entry f(.param .u64 p)\n{\n.reg .b32 %r<4>; .reg .b64 %rd<2>; .local .b8 x[256];\n"
     text += "mov.u32 %r1, %tid.x;\nst.local.u32 [x+4096], %r1;\nld.local.u32 %r2, [x+9000];\n"
     text += "ld.local.u32 %r2, [x+4096];\nld.param.u64 %rd1, [p];\nmad.wide.u32 %rd1, %r1, 4, %rd1;\n"
@@ -209,6 +209,7 @@ def test_the_width_of_printf_is_bounded(pattern, arguments, output):
 
 @pytest.mark.parametrize("threads", [1, 1024])
 def test_the_output_of_one_printf_is_bounded(threads):
-    """Nine thousand numbers of 65,536 characters each would take 600 MB in each thread."""
+    """The output of one printf is limited, because 9,000 numbers of 65,536 characters would take 600 MB in each
+    thread."""
     output = printed("%65536%%99999d" * 4000, threads=threads)
     assert output.endswith(LOST) and len(output) < (4 << 20) + 2 * 65536 + len(LOST)

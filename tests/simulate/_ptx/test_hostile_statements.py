@@ -1,5 +1,5 @@
-"""Tests of PTX statements with small mistakes: the simulator refuses each with its line, reports a finding, or runs
-it."""
+"""Tests of PTX statements with small mistakes. The simulator refuses a statement with its line, reports a finding, or
+runs the statement."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ FAR = "18446744073709551615"
 )
 @pytest.mark.parametrize("space", ["", ".global", ".shared", ".local"])
 def test_an_address_wraps_around(address, space):
-    """The value 2**64 - 1 is -1 as an offset, and is not the address of any byte."""
+    """In an address, the offset 2**64 - 1 equals -1. The number 2**64 - 1 is not the address of any byte."""
     text = f".global .b8 x[64]; .shared .b8 s[64];\n.visible .entry f()\n{{\n{REGISTERS} .local .b8 l[64];\n"
     report = launched(f"{text}ld{space}.u8 %r2, {address};\nst{space}.u8 {address}, %r2;\nret;\n}}\n", 1)
     assert {finding.kind for finding in report.errors} <= {"out-of-bounds", "fault", "cluster"}
@@ -175,7 +175,8 @@ def test_an_atomic_with_a_cache_policy_runs():
 
 @pytest.mark.parametrize("threads", [32, 64])
 def test_a_wgmma_of_a_part_of_a_warpgroup_is_a_fault(threads):
-    """All blocks that run at the same time have 128 threads in total, but a warpgroup belongs to one block."""
+    """In the test, several small blocks have 128 threads in total. A wgmma is a fault in them, because a warpgroup
+    belongs to one block."""
     text = ".visible .entry f()\n{\nwgmma.fence.sync.aligned;\nwgmma.commit_group.sync.aligned;\nret;\n}\n"
     gpu = simulate.Device()
     (finding,) = gpu.launch(Config(8, threads), gpu.load(HEAD + text, "f")).errors

@@ -1,4 +1,4 @@
-"""Tests of texts that exceed a limit of the parser by one, and of names that declare another thing."""
+"""Tests of PTX texts that exceed a limit of the parser by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the parser of PTX: it accepts all output of NVRTC and nvcc, and refuses other text with its line."""
+"""Tests of the parser of PTX, which accepts all output of NVRTC and nvcc, and refuses other text with its line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LINE_INFO = (DATA / "line_info.ptx").read_text()
 
 
 def body(text: str):
-    """Return a function with the given statements."""
+    """Return PTX of a function with the given statements."""
     head = ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 128 .b8 memory[];\n"
     return parse(f"{head}.entry kernel(.param .u64 pointer) {{\n{text}\n}}").functions["kernel"]
 
@@ -100,7 +100,8 @@ def test_directives_may_be_adjacent():
 
 
 def test_scopes_have_registers_and_labels_of_their_own():
-    """Inline asm in an unrolled loop declares the same names twice."""
+    """PTX scopes have their own registers and labels, because inline asm in an unrolled loop declares the same names
+    twice."""
     once = "{ .reg .pred p; .reg .b32 %r<2>;\n again: mov.b32 %r1, 7; @p bra again; bra done; }"
     found = body(f".reg .b32 %r<2>; {once} {once} mov.b32 %r1, 8; done: ret;")
     assert [register.name for register in found.registers] == ["%r0", "%r1", "p", "%r0", "%r1", "p", "%r0", "%r1"]
@@ -194,7 +195,8 @@ def test_places_list_the_inlined_calls():
 
 
 def statements(text: str) -> int:
-    """Count the instructions of a PTX text without the parser: statements with a semicolon that are not directives."""
+    """Count the instructions of a PTX text without the parser, as the statements with a semicolon that are not
+    directives."""
     text = re.sub(r"//[^\n]*|^\s*\.loc[^\n]*", "", text.split("\t.file")[0], flags=re.MULTILINE)
     bodies = re.findall(r"^\{$(.*?)^\n\}$", text, re.MULTILINE | re.DOTALL)
     found = re.split(r";", re.sub(r"\w+\s*:\s*\.(branch|call)\w+", ".", "".join(bodies)))

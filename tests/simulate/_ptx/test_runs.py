@@ -1,4 +1,4 @@
-"""Tests of long lists of integers: the parser gives the same bytes for a whole table and for single numbers."""
+"""Tests of long lists of integers in PTX. The parser gives the same bytes for a whole list as for single numbers."""
 
 from __future__ import annotations
 

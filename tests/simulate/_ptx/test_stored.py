@@ -1,4 +1,4 @@
-"""Tests of modules as JSON: the reader returns equal values, and refuses other JSON in bounded time."""
+"""Tests of parsed PTX modules in JSON. The reader returns equal modules, and refuses any other JSON in bounded time."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_function_without_a_body_is_read_from_the_text():
 
 
 def _rows_of(given, of):
-    """Return the stored rows of a class."""
+    """Return the rows of a class in the stored JSON."""
     return [row for row in given["rows"] if row[0] == _CLASSES.index(of)]
 
 
@@ -123,7 +123,7 @@ def _later_row(given):
 
 
 def _doubled(given):
-    """The JSON has sixty vectors, and each vector contains the preceding vector twice."""
+    """Add sixty vectors to the stored JSON, each of which contains the preceding vector twice."""
     vector = _CLASSES.index(Vector)
     given["rows"].append([vector, []])
     for _ in range(60):

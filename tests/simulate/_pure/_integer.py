@@ -1,4 +1,4 @@
-"""The functions and values that the tests of integer instructions share."""
+"""The functions and values that several tests of integer instructions share."""
 
 from __future__ import annotations
 

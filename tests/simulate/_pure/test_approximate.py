@@ -1,4 +1,4 @@
-"""Tests of the forms of approximate functions that exist. ptxas refuses other forms."""
+"""Tests that the simulator supports the same forms of approximate functions as ptxas."""
 
 import numpy as np
 import pytest

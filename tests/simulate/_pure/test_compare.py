@@ -120,7 +120,7 @@ def test_approximations_where_they_are_exact(text, given, wanted):
 
 @pytest.mark.parametrize(("name", "function"), [("rcp", lambda x: 1 / x), ("rsqrt", lambda x: x**-0.5)])
 def test_upper_halves_of_f64(name, function):
-    """The instructions read and return 20 bits of mantissa (PTX ISA, "rcp.approx.ftz.f64", "rsqrt.approx.ftz.f64")."""
+    """The instructions rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 read and return 20 bits of mantissa (PTX ISA)."""
     values = np.geomspace(1e-200, 1e200, 501)
     found = np.array(compute(f"{name}.approx.ftz.f64 d, a", values.view(np.uint64).tolist()), np.uint64)
     assert (found & np.uint64(0xFFFFFFFF) == 0).all()

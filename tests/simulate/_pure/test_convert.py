@@ -1,4 +1,4 @@
-"""Tests of conversions. The tests compare integers with Python's, and floating-point numbers with fractions and
+"""Tests of conversion instructions. The expected results are those of Python's integers, of exact fractions, and of
 ml_dtypes."""
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def test_integers_to_floats(data, source, result, mode):
 @settings(max_examples=200)
 @given(st.data(), st.sampled_from(FLOATS), st.sampled_from(INTEGERS), st.sampled_from([*INTEGRAL]))
 def test_floats_to_integers(data, source, result, mode):
-    """The conversion clamps results. The section "cvt" of the PTX ISA defines the result for NaN."""
+    """A conversion from a float to an integer clamps the result. The section "cvt" of the PTX ISA defines the result
+    for NaN."""
 
     def expected(bits):
         value = value_of(bits, source)
@@ -138,7 +139,7 @@ def test_rounding_to_integers(data, type_, mode):
 
 
 def test_satfinite():
-    """Values beyond the range become the largest value, and NaN remains NaN."""
+    """With .satfinite, values beyond the range become the largest value, and NaN remains NaN."""
     given_ = [0x47800000, 0xFF800000, 0x7FC00000, 0x3F800000]
     assert compute("cvt.rn.satfinite.f16.f32 d, a", given_) == [0x7BFF, 0xFBFF, 0x7FFF, 0x3C00]
     assert compute("cvt.rn.satfinite.relu.f16.f32 d, a", given_) == [0x7BFF, 0, 0x7FFF, 0x3C00]
@@ -229,13 +230,14 @@ def test_tf32(data, mode):
 
 
 def test_tf32_of_a_nan():
-    """The expected result was recorded on an H200."""
+    """The expected result of the conversion of a NaN to tf32 was recorded on an H200."""
     assert compute("cvt.rna.tf32.f32 d, a", [0x7FC00000]) == compute("cvt.rna.satfinite.tf32.f32 d, a", [0x7FC00000])
     assert compute("cvt.rna.tf32.f32 d, a", [0x7FC00000]) == [0x7FC00000]
 
 
 def test_packed_integers():
-    """Operand b is in the lowest bits, followed by a and by the low part of c (PTX ISA, "cvt.pack")."""
+    """In the result of cvt.pack, operand b is in the lowest bits, followed by a and by the low part of c (PTX ISA,
+    "cvt.pack")."""
     a, b, c = [300, 0xFFFFFFFF], [5, 0xFFFFFF00], [0xABCD, 0x1234]
     assert compute("cvt.pack.sat.u8.s32.b32 d, a, b, c", a, b, c) == [0xABCDFF05, 0x12340000]
     assert compute("cvt.pack.sat.s8.s32.b32 d, a, b, c", a, b, c) == [0xABCD7F05, 0x1234FF80]
@@ -256,7 +258,7 @@ def test_unknown_facts_are_not_guessed(text):
 
 
 def test_numbers_in_the_text():
-    """A literal number in an instruction has the data type of its operand."""
+    """A literal number in a PTX instruction has the data type of its operand."""
     cases = [
         (Immediate(-1), "u32", 0xFFFFFFFF), (Immediate(1 << 40), "s16", 0), (Immediate(0x80), "s8", -128),
         (Immediate(0x3F800000, "f32"), "f32", 1.0), (Immediate(0x3F800000, "f32"), "f64", 1.0),

@@ -44,7 +44,7 @@ def negated(value):
 
 
 def total(a, b, mode):
-    """Return a + b for fractions, infinities, NaN and -0.0."""
+    """Return a + b, where a and b are fractions, infinities, NaN or -0.0."""
     if a == b == 0 and negative(a) and negative(b):
         return -0.0
     if isnan(a) or isnan(b) or isinf(a) or isinf(b):
@@ -128,7 +128,7 @@ def test_fused(data, type_):
 @settings(max_examples=60)
 @given(st.data(), st.sampled_from(["add", "sub", "mul", "fma"]), st.sampled_from(DIRECTIONS), st.booleans())
 def test_pairs_of_f32(data, name, mode, ftz):
-    """Both halves of the 64 bits equal the results of the instruction for one f32."""
+    """For a pair of f32 values, both halves of the 64 result bits equal the results of the instruction for one f32."""
     operands = ["a", "b", "c"][: 3 if name == "fma" else 2]
     lane = st.tuples(*[floats_of("f32")] * len(operands))
     lower, upper = (data.draw(st.lists(lane, min_size=5, max_size=5)) for _ in range(2))
@@ -140,8 +140,7 @@ def test_pairs_of_f32(data, name, mode, ftz):
 
 
 def test_a_scalar_operand_of_a_pair_of_f32():
-    """The instruction adds 3.0 and 1.0 to each lane's pair of 1.0 and 2.0. It has no .sat, and no min of pairs
-    exists."""
+    """In the test, the instruction adds the pair of 3.0 and 1.0 to each lane's pair of 1.0 and 2.0."""
     entry = lookup(instruction("add.f32x2 d, a, b"))
     found = entry.compute(np.array([0x3F80000040000000] * 2, np.uint64), np.uint64(0x404000003F800000))
     assert found.tolist() == [0x4080000040400000] * 2
@@ -154,8 +153,8 @@ def test_a_scalar_operand_of_a_pair_of_f32():
 @settings(max_examples=30)
 @given(data=st.data())
 def test_extremes_of_three(name, flags, data):
-    """The results are the extremes of two values, computed in two ways. With .abs, the results are the extremes of the
-    magnitudes."""
+    """The minimum or maximum of three values equals two successive instructions of two values. With .abs, the
+    instruction compares magnitudes."""
     lanes = data.draw(st.lists(st.tuples(*[floats_of("f32")] * 3), min_size=1, max_size=12))
     a, b, c = zip(*lanes, strict=True)
     of_two = compute(f"{name}{flags}.f32 d, a, b", compute(f"{name}{flags}.f32 d, a, b", a, b), c)
@@ -169,7 +168,7 @@ def test_extremes_of_three(name, flags, data):
 @settings(max_examples=200)
 @given(st.data(), st.sampled_from(TYPES), st.sampled_from(DIRECTIONS))
 def test_fused_near_a_tie(data, type_, mode):
-    """The product a * b is half a unit of c, or slightly more or less, so that double rounding would be wrong."""
+    """In the test of fma, the product a * b is about half a unit of c, so that double rounding would be wrong."""
     mode = mode if type_ in ("f32", "f64") else "rn"
     exponent_bits, fraction_bits = LAYOUT[type_]
     bias = (1 << exponent_bits - 1) - 1
@@ -208,8 +207,8 @@ def test_flushing_and_saturation(data, kind, flags):
 
 @pytest.mark.parametrize(("type_", "sat"), list(product(("f32", "f16"), (False, True))))
 def test_flushing_just_below_the_least_normal_number(type_, sat):
-    """In each rounding mode, a result that rounds to the least normal number is not flushed. A result half a unit below
-    that number is a tie."""
+    """In each rounding mode, a result that rounds to the least normal number is not flushed. A result that is half a
+    unit below the least normal number is a tie."""
     exponent_bits, fraction_bits = LAYOUT[type_]
     one, least = (1 << exponent_bits - 1) - 1 << fraction_bits, 1 << fraction_bits
     minus = 1 << exponent_bits + fraction_bits
@@ -265,8 +264,8 @@ def test_square_roots(data, type_, mode):
 
 
 def long_root(value: Fraction) -> Fraction:
-    """Return the square root to many bits. Its last bit is set if the root is inexact, so that it rounds like the exact
-    root."""
+    """Return the square root with many bits. If the root is inexact, set the last bit, so that the result rounds like
+    the exact root."""
     shift = 2 * (200 + max(0, value.denominator.bit_length()))
     whole = value.numerator * (1 << shift) // value.denominator
     root = isqrt(whole)
@@ -352,7 +351,7 @@ def test_testp(type_):
 
 
 def test_special_values_of_every_pair():
-    """The test compares add and mul of all pairs of special f32 values with NumPy. The NaN is the NaN of a GPU."""
+    """For all pairs of special f32 values, add and mul equal NumPy's results, with the NaN of a GPU."""
     special = np.uint32([0, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00001])
     a, b = np.array(list(product(np.concatenate([special, special | 1 << 31]), repeat=2)), np.uint32).T.copy()
     for name, ufunc in (("add", np.add), ("mul", np.multiply)):
@@ -364,8 +363,8 @@ def test_special_values_of_every_pair():
 
 @pytest.mark.parametrize(("text", "wide"), [("add.rz.f32.f16", "add.rz.f32"), ("sub.f32.bf16", "sub.f32")])
 def test_mixed_precision_sums_widen_the_first_source(text, wide):
-    """The rule is in "Mixed Precision Floating Point Instructions" of the PTX ISA (documented, not verified on
-    hardware)."""
+    """A mixed-precision sum widens the first source (PTX ISA, "Mixed Precision Floating Point Instructions"; not
+    verified on hardware)."""
     values = np.random.default_rng(0).normal(size=500)
     other = (values[::-1] * 1e3).astype(np.float32).view(np.uint32)
     if text.endswith(".f16"):

@@ -23,7 +23,8 @@ def truncated(a: int, b: int) -> int:
 
 
 def check(text: str, sources: str, expected, data, count: int = 12):
-    """Compare the results on lanes that Hypothesis draws. The `sources` are types, or ``#`` for a shift count."""
+    """Compare an instruction's results with a reference, on lanes that Hypothesis draws. The `sources` are types, or
+    ``#`` for a shift count."""
     strategy = st.tuples(*(COUNTS if name == "#" else integers_of(name) for name in sources.split()))
     lanes = data.draw(st.lists(strategy, min_size=1, max_size=count))
     found = compute(text, *zip(*lanes, strict=True))
@@ -100,8 +101,8 @@ def test_saturation(data):
 def test_mad_hi_sat_as_ptxas_computes_it():
     """ptxas 13.0 adds the high half and the third source, and saturates by the signs of both and of their sum.
 
-    For the first operands an H200's driver computes 0x6ebe1be4, the sum without saturation. This occurs next to a
-    mul.lo of the same operands. For both instructions ptxas emits one IMAD.WIDE, which does not saturate
+    For the first operands, an H200 computes 0x6ebe1be4, the sum without saturation, if a mul.lo of the same operands is
+    next to the instruction. For both instructions, ptxas emits one IMAD.WIDE, which does not saturate
     (`scalar_open.loses_sat`). PTX requires saturation.
     """
 

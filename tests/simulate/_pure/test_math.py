@@ -1,7 +1,6 @@
-"""Tests of CUDA's mathematical functions on the simulator, which are compared with Python's functions. NVRTC compiles
-them.
+"""Tests of CUDA's mathematical functions on the simulator, whose results are compared with Python's functions.
 
-The functions are long programs of scalar instructions, and one wrong rounding would change a result.
+NVRTC compiles each function to many scalar instructions, so that one wrong rounding would change a result.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ VALUES = np.concatenate([rng.normal(scale=8.0, size=4000), np.arange(-64, 64) / 
 
 
 def codes(values, dtype, bits):
-    """Return the codes of ml_dtypes for clamped values."""
+    """Clamp values to the range of a type, and return their codes from ml_dtypes."""
     largest = float(ml_dtypes.finfo(dtype).max)
     return np.clip(values, -largest, largest).astype(dtype).view(np.uint8).astype(int) & (1 << min(bits, 6)) - 1
 

@@ -1,6 +1,6 @@
-"""Tests of mma.sync with a kind, of sm_120: elements of 8, 6 and 4 bits, with and without block scales.
+"""Tests of mma.sync with a .kind qualifier for sm_120, with elements of 8, 6 and 4 bits.
 
-The fragments are built here from the layouts of CUTLASS 4.7 (`cute/atom/mma_traits_sm120.hpp`).
+The tests build the fragments from the layouts of CUTLASS 4.7 (`cute/atom/mma_traits_sm120.hpp`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BITS = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15), "e2m3": (2, 3, 1), "e3m2": (3, 2,
 
 
 def value(code: int, type_: str) -> float:
-    """Return the finite number of a code."""
+    """Return the finite number that a code represents."""
     exponent_bits, fraction_bits, bias = BITS[type_]
     sign, rest = divmod(code, 1 << exponent_bits + fraction_bits)
     exponent, fraction = divmod(rest, 1 << fraction_bits)
@@ -38,7 +38,7 @@ def numbers(found: np.ndarray, type_: str) -> np.ndarray:
 
 
 def in_bytes(found: np.ndarray, type_: str) -> np.ndarray:
-    """Return a byte for each element; 4 bits are in bits 2 to 5."""
+    """Return one byte for each element. An element of 4 bits is in bits 2 to 5."""
     return found << 2 if type_ == "e2m1" else found
 
 
@@ -47,7 +47,8 @@ def packed(found: np.ndarray) -> np.ndarray:
 
 
 def registers_of(rows: np.ndarray) -> list[np.ndarray]:
-    """Return the registers, uint32 [1, 32], of A with 16 rows or B with 8 columns, of 32 bytes each."""
+    """Return the registers of an operand as uint32 [1, 32]. Operand A has 16 rows of 32 bytes, and operand B has 8
+    columns of 32 bytes."""
     words = np.ascontiguousarray(rows).view(np.uint32)
     halves = len(rows) // 8
     places = [(LANES // 4 + 8 * (i % halves), LANES % 4 + 4 * (i // halves)) for i in range(2 * halves)]
@@ -70,7 +71,7 @@ def multiplied(opcode: str, a: np.ndarray, b: np.ndarray, c: float = 0.0, scales
 
 
 def scale_registers(scales: np.ndarray, lanes: np.ndarray, byte: int) -> np.ndarray:
-    """Return a register of each lane whose bytes from `byte` on are the scales of a row; other bytes are NaN."""
+    """Return a register for each lane, whose bytes from `byte` on are the scales of a row. All other bytes are NaN."""
     found = np.full((32, 4), 0xFF, np.uint8)
     found[lanes, byte : byte + scales.shape[1]] = scales
     return found.view(np.uint32).reshape(1, 32)
@@ -111,7 +112,8 @@ SCALED = [  # Each row contains the kind, its suffix, the types of operands, and
 @pytest.mark.parametrize("is_shape_first", [False, True])
 @pytest.mark.parametrize("select", [0, 1])
 def test_products_with_scales(case, is_shape_first, select):
-    """Each scale belongs to a block of K of one row; other lanes and bytes contain NaN."""
+    """In the test, each scale belongs to a block of K in one row. All other lanes and bytes of the scale registers
+    contain NaN."""
     kind, suffix, a_type, b_type, count, scale_type = case
     k = 32 if kind == "mxf8f6f4" else 64
     a, b = codes(16, k, a_type, 5), codes(8, k, b_type, 6)
@@ -156,7 +158,7 @@ def test_products_with_scales(case, is_shape_first, select):
     ],
 )
 def test_spellings_that_ptxas_refuses(opcode):
-    """ptxas 13.0 refuses each of them for sm_120a."""
+    """The simulator refuses the spellings of mma.sync that ptxas 13.0 refuses for sm_120a."""
     scales = f", {SCALES}" if opcode.endswith(("ue8m0", "ue4m3")) else ""
     assert lookup_of(f"{opcode} {D}, {A}, {B}, {C}{scales}") is None
 
@@ -175,7 +177,8 @@ extern "C" __global__ void k(float* out) {
 
 
 def test_a_kernel_as_cutlass_writes_it():
-    """A is 1 with the scale 2, B is 1 with the scale 4, and C is 1."""
+    """In the test's kernel, all elements of A are 1 with the scale 2, all elements of B are 1 with the scale 4, and C
+    is 1."""
     gpu = simulate.Device("12.0")
     out = np.zeros(128, np.float32)
     report = gpu.launch(simulate.Config(1, 32), gpu.compile(SOURCE, "k"), out)

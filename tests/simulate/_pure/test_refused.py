@@ -1,4 +1,4 @@
-"""Tests of spellings that PTX does not have: the table has no entry for them, as ``ptxas`` has none."""
+"""Tests that the simulator refuses spellings of instructions that PTX does not have, as ``ptxas`` does."""
 
 import pytest
 

@@ -27,7 +27,7 @@ def members(mask: int) -> list[int]:
 
 
 def shuffled(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
-    """Return the source lane by "shfl.sync" of the PTX ISA, and whether the lane is in the segment."""
+    """Return the source lane of a shuffle, and whether the lane is in the segment (PTX ISA, "shfl.sync")."""
     b, clamp, segment = b & 31, c & 31, c >> 8 & 31
     last, first = (lane & segment) | (clamp & ~segment & 31), lane & segment
     if mode == "up":
@@ -133,7 +133,8 @@ def test_other_forms_are_unknown(text):
 @pytest.mark.parametrize("operation", ["min", "max"])
 @pytest.mark.parametrize("modifiers", ["", ".abs", ".NaN", ".abs.NaN"])
 def test_floats_are_reduced(operation, modifiers):
-    """On sm_100 the result is the least or largest number. A NaN counts only with .NaN, or if there is no number."""
+    """A redux.sync of floats on sm_100 returns the least or largest number. The result is NaN only with .NaN, or if
+    there is no number."""
     rng = np.random.default_rng(0)
     values = rng.normal(size=(3, 32)).astype(np.float32)
     values[1, 3::5], values[2] = np.nan, np.nan

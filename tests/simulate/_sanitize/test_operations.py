@@ -1,4 +1,4 @@
-"""Tests of the groups of asynchronous operations: their lanes, ends of clusters, and shared copies."""
+"""Tests of the sanitizer's records of asynchronous operations that several lanes of a warp issue together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COPY = Instruction(("cp", "async", "bulk"))
 
 @pytest.fixture
 def completed():
-    """Return the list of completions that the operations report to the clocks: the lanes, the key, and the number."""
+    """Return the completed operations, each with its lanes, its key and its number."""
     return []
 
 

@@ -1,4 +1,4 @@
-"""A sum through shared memory whose last steps have no barrier, with the driver and NVRTC of cuda.bindings."""
+"""A program of cuda.bindings with a sum through shared memory whose last steps lack a barrier."""
 
 import numpy as np
 from cuda.bindings import driver, nvrtc

@@ -1,4 +1,4 @@
-"""A bulk store, by cuda.core, from shared memory that threads wrote without a fence of the async proxy."""
+"""A program of cuda.core with a bulk store from shared memory that threads wrote without a fence of the async proxy."""
 
 from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
 

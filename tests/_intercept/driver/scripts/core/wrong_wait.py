@@ -1,4 +1,5 @@
-"""A wait, by cuda.core, for a phase that never completes, because the copy of an empty tile signals no barrier."""
+"""A program of cuda.core whose kernel waits for a phase that never completes, because the copy of an empty tile signals
+no barrier."""
 
 from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
 

@@ -1,4 +1,4 @@
-"""Kernels that CuPy generates: elementwise kernels, reductions, fused functions, copies, indexing and scans."""
+"""A program with kernels that CuPy generates for elementwise functions, reductions, copies, indexing and scans."""
 
 import cupy as cp
 import numpy as np

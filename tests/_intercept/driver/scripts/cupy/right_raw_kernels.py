@@ -1,4 +1,4 @@
-"""Raw kernels and raw modules, as in CuPy's documentation."""
+"""A program with raw kernels and raw modules from CuPy's documentation."""
 
 import cupy as cp
 import numpy as np

@@ -1,4 +1,5 @@
-"""A sort of CuPy, whose kernels are machine code: the error names the function, and other kernels run."""
+"""A sort of CuPy, whose kernels are only machine code. The error of the sort names the function, and other kernels
+run."""
 
 import cupy
 

@@ -1,4 +1,5 @@
-"""Streams, events, pinned and managed memory, asynchronous copies, and a kernel that waits for a copy by TMA."""
+"""A CuPy program with streams, events, pinned and managed memory, asynchronous copies, and a kernel that waits for a
+TMA copy."""
 
 import cupy as cp
 import numpy as np

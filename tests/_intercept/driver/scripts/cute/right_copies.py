@@ -1,4 +1,5 @@
-"""Three kernels of CuTe DSL: an elementwise one, a reversal through shared memory, and a load of rank 2 by TMA."""
+"""A program with three kernels of CuTe DSL, for an elementwise product, a reversal through shared memory, and a 2D load
+by TMA."""
 
 import cutlass
 import cutlass.utils

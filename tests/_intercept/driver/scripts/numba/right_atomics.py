@@ -1,4 +1,4 @@
-"""A program of Numba with a histogram by atomics, device functions, constant and pinned memory, streams and events."""
+"""A Numba program with an atomic histogram, device functions, constant and pinned memory, streams and events."""
 
 import numpy as np
 from numba import cuda

@@ -1,4 +1,4 @@
-"""Numba's own reduction, whose last barrier of a warp names lanes that only end: this is advice."""
+"""A reduction of Numba whose last warp barrier names lanes that have ended. The sanitizer reports advice."""
 
 import numpy as np
 from numba import cuda

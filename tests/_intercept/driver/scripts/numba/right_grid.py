@@ -1,4 +1,4 @@
-"""A program with a barrier of a grid, which numba-cuda links from the device runtime, and a linked C++ function."""
+"""A Numba program with a grid-wide barrier from the CUDA device runtime, and with a linked C++ function."""
 
 import numpy as np
 from numba import cuda, int32

@@ -10,7 +10,7 @@ TPB = 16
 
 @cuda.jit
 def matmul(A, B, C):
-    """Perform square matrix multiplication of C = A * B."""
+    """Compute the square matrix product C = A * B."""
     i, j = cuda.grid(2)
     if i < C.shape[0] and j < C.shape[1]:
         tmp = 0.0
@@ -21,7 +21,7 @@ def matmul(A, B, C):
 
 @cuda.jit
 def fast_matmul(A, B, C):
-    """Perform matrix multiplication of C = A * B using CUDA shared memory."""
+    """Compute the matrix product C = A * B through CUDA shared memory."""
     sA = cuda.shared.array(shape=(TPB, TPB), dtype=float32)
     sB = cuda.shared.array(shape=(TPB, TPB), dtype=float32)
     x, y = cuda.grid(2)

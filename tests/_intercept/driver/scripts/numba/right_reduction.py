@@ -1,4 +1,4 @@
-"""The sum in one block from Numba's documentation, and a ufunc."""
+"""A Numba program with a ufunc, and with the block-wide sum from Numba's documentation."""
 
 import numpy as np
 from numba import cuda, vectorize

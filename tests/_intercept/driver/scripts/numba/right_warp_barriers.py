@@ -1,5 +1,5 @@
-"""Calls of __syncwarp() in branches: the mask contains the lanes that arrive, or each branch has a barrier for all
-lanes."""
+"""Right calls of __syncwarp() in branches. The mask contains only lanes that arrive, or each branch has a barrier for
+all lanes."""
 
 import numpy as np
 from numba import cuda
