@@ -45,8 +45,7 @@ def _address(text: str) -> int:
 
 
 def _padding(text: str) -> str | tuple[Any, ...]:
-    """Return the padding in a text such as ``"same"``, ``"valid"``, or ``"1x2"``. The text ``"0:1x2:2"`` contains the
-    padding before and after each dimension."""
+    """Return the padding that a text such as ``"valid"``, ``"1x2"`` or ``"0:1x2:2"`` (before:after) describes."""
     if text in ("same", "valid"):
         return text
     if not re.fullmatch(f"{_INTEGER}(:{_INTEGER})?([x,]{_INTEGER}(:{_INTEGER})?)*", text):

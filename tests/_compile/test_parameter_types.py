@@ -258,8 +258,7 @@ def random_kernel(draw, name):
 
 
 def reported(kernels, source):
-    """Return the parameter types of a source's kernels from the compiler's table, and the same types from the mangled
-    names."""
+    """Return the parameter types of a source's kernels from the compiler's table and from the mangled names."""
     asked = {named: f"&cuda_tma::parameters<decltype(+({named}))>" for named in kernels}
     _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
     for expression in (*asked, *asked.values()):
@@ -278,8 +277,7 @@ def reported(kernels, source):
 
 
 def test_types_of_random_kernels():
-    """The compiler's table and the mangled names give equal types for a hundred random kernels, of which half are in a
-    namespace."""
+    """The compiler's table and the mangled names of a hundred random kernels give equal types."""
     draw = random.Random(13)
     kernels = [random_kernel(draw, f"k{index}") for index in range(100)]
     own, inner = kernels[:50], kernels[50:]
@@ -397,6 +395,6 @@ def test_the_parser_accepts_damaged_tables(content):
 
 
 def test_a_kernel_has_its_name_though_a_parameter_cannot_be_read():
-    """In the test's mangled name, the parameter T1_ refers to a third template argument, but the name has only two."""
+    """In the mangled name, the parameter T1_ refers to a third template argument, but the name has only two."""
     name = "_Z4gemmIiN2ns1AIfEEEvT_T0_T1_"
     assert types_of_name(name) is None and plain_name(name) == "gemm<...>"

@@ -73,8 +73,7 @@ def visited(params, coordinates):
 
 
 def whole_chunks(params, elements, size):
-    """Return the byte addresses of elements. Without interleave, add the rest of the aligned 16 bytes around each
-    element, up to the end of memory."""
+    """Return the byte addresses of elements. Without interleave, add the rest of each aligned group of 16 bytes."""
     if params.interleave:
         return elements.ravel()
     chunks = np.unique(elements // 16)[:, None] * 16 + np.arange(16)
@@ -251,8 +250,7 @@ def test_load_only_maps_refuse_to_store(changes, message):
 
 @pytest.mark.parametrize("swapped", list(itertools.combinations(range(5), 2)))
 def test_swapped_arguments_are_refused_in_a_few_words(swapped):
-    """The error for swapped arguments contains the type, shape and dtype of an array, because the values do not
-    identify the argument."""
+    """The error for swapped arguments contains the type, shape and dtype of an array instead of the values."""
     arguments = [IM2COL, np.zeros(4096, np.uint8), np.zeros(2048, np.uint8), (0, 1, 0), 16]
     i, j = swapped
     arguments[i], arguments[j] = arguments[j], arguments[i]

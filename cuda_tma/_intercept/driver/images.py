@@ -1,6 +1,6 @@
-"""The search for the PTX in a module that a program loads. The module is PTX text, a fat binary, or machine code.
+"""The search for the PTX in a module that a program loads.
 
-The simulator runs PTX, and cannot run machine code.
+A module is PTX text, a fat binary, or machine code, which the simulator cannot run.
 """
 
 from __future__ import annotations
