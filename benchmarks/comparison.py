@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil, sqrt
 
-Timer = Callable[[int], float]  # A timer returns the nanoseconds of one call for a number of calls.
+Timer = Callable[[int], float]  # A timer makes a number of calls and returns the mean nanoseconds of a call.
 
 UNIT_NS = {"ns": 1, "µs": 1e3, "ms": 1e6}  # The tables show times in ns, µs or ms.
 
@@ -299,7 +299,7 @@ def calls_for(timer: Timer) -> int:
     calls, spent_ns, ns = 1, 0.0, 0.0
     while spent_ns < WARM_UP_NS:
         start_ns = time.perf_counter_ns()
-        timer(calls)  # A timer may return the time of a part of a call.
+        timer(calls)  # The time of a whole call is measured, because a timer may exclude a part of each call.
         took_ns = time.perf_counter_ns() - start_ns
         spent_ns += took_ns
         ns = max(took_ns / calls, 0.1)

@@ -27,7 +27,8 @@ def machine() -> str:
         else []
     )
     processor = f"{names[0]}, {len(names)} cores" if names else platform.processor() or platform.machine()
-    kernel = platform.release().partition("-")[0]  # The rest of the text contains the name of the builder.
+    # The text after the first hyphen may contain the name of the person that built the Linux kernel.
+    kernel = platform.release().partition("-")[0]
     return f"{processor}; {platform.system()} {kernel}; Python {platform.python_version()}"
 
 

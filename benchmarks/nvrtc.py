@@ -21,7 +21,7 @@ from .comparison import Comparison, Work, compare
 from .host import work
 
 TARGET = "sm_90a"
-MOST_REPEATS = 7  # The slowest case takes more than a second.
+MOST_REPEATS = 7  # The number of repeats is small, because the slowest case takes more than a second.
 KERNEL = 'extern "C" __global__ void kernel() {}'
 LOAD = """#include <cuda_tma/tma.cuh>
 using namespace cuda_tma;
@@ -114,7 +114,7 @@ def compile_source(source: str, include_path: list[str]) -> None:
     options = [f"--gpu-architecture={TARGET}", "--std=c++17", *(f"--include-path={path}" for path in include_path)]
     (error,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        # NVRTC writes into the bytes object, and Python shares b" ".
+        # NVRTC writes into the bytes object, which must not be one that Python shares, such as b" ".
         log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)
         nvrtc.nvrtcGetProgramLog(program, log)
         raise RuntimeError(f"NVRTC failed: {log.decode()}")
@@ -144,13 +144,13 @@ def _folders() -> list[Path]:
 def _finder() -> Callable[[str], str | None] | None:
     try:
         from cuda.pathfinder import find_nvidia_header_directory
-    except ImportError:  # The version of cuda.pathfinder is before 1.3.
+    except ImportError:  # Versions of cuda.pathfinder before 1.3 lack the function.
         return None
 
     def find(name: str) -> str | None:
         try:
             return find_nvidia_header_directory(name)
-        except Exception:  # Some versions of the library do not have the name.
+        except Exception:  # Some versions of cuda.pathfinder do not recognize the name of the package.
             return None
 
     return find

@@ -31,11 +31,11 @@ from .host import machine
 __all__ = ["machine", "tables", "unavailable"]
 
 SAMPLES = 3  # The benchmark takes three samples of each kernel, each of which takes seconds.
-SMALL_SECONDS, LARGE_SECONDS = 2, 60  # A GEMM of 256 and a GEMM of 1024 have these time limits in seconds.
-RATE = 10e6  # A GEMM must reach RATE instructions per second. Unsuccessful polls do not count.
+SMALL_SECONDS, LARGE_SECONDS = 2, 60  # The time limits in seconds are for the matrix products of sizes 256 and 1024.
+RATE = 10e6  # The simulator must execute RATE instructions of a GEMM per second, without unsuccessful polls.
 TRITON_RATE = 12e6
-LOOP_RATE = 1 / 3e-6  # The rate counts instructions of one thread, each of which is one instruction of a warp.
-SCHEDULES, MOST_TIMES = 4, 4.2  # The schedules together may take MOST_TIMES the time of one schedule.
+LOOP_RATE = 1 / 3e-6  # LOOP_RATE is the required number of instructions per second for a kernel with one thread.
+SCHEDULES, MOST_TIMES = 4, 4.2  # All schedules together may take at most MOST_TIMES times the time of one schedule.
 LOAD_SECONDS, SECOND_LOAD_SECONDS = 1.5, 0.2
 MOST_MEGABYTES = 300
 _FOLDER = Path(__file__).parent
@@ -61,7 +61,7 @@ extern "C" __global__ void loop(unsigned* out, const unsigned* in, int turns) {
     *out = x;
 }
 """
-# Each thread accesses single bytes. In each of 8 CTAs, each warp arrives at 16 mbarriers.
+# In the kernel, each thread accesses single bytes, and each warp of 8 CTAs arrives at 16 mbarriers.
 EXCHANGE = r"""
 extern "C" __global__ void __cluster_dims__(8) exchange(unsigned* out) {
     extern __shared__ __align__(8) unsigned char bytes[];

@@ -82,7 +82,7 @@ _MODULES = [
     "testing",
     "torch",
 ]
-# Other modules define the names of _ELSEWHERE. Programs may also import these names from cuda_tma.
+# Programs may import the names in _ELSEWHERE from cuda_tma, although other modules define the names.
 _ELSEWHERE = {
     "cuda_tma.codec": ("diff",),
     "cuda_tma.enums": ("TensorMapIm2ColWideMode", "TensorMapInterleave", "TensorMapL2Promotion", "TensorMapOOBFill"),
@@ -110,7 +110,8 @@ _HOMES = {name: module for module, names in _ELSEWHERE.items() for name in names
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "TensorMapDescriptorOptions":  # Programs of cuda.core use the name TensorMapDescriptorOptions.
+    # Programs that use cuda.core import the options under the name TensorMapDescriptorOptions.
+    if name == "TensorMapDescriptorOptions":
         return TensorMapOptions
     if name in _HOMES:
         return getattr(_import_module(_HOMES[name]), name)

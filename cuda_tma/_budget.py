@@ -33,7 +33,8 @@ __all__ += ["COMPLAINT_CHARACTERS", "DEMANGLED_CHARACTERS", "MANGLED_CHARACTERS"
 
 KERNEL_BYTES = 32 << 20  # KERNEL_BYTES limits the size of a file of PTX or C++.
 COMPILER_BYTES = 8 << 30  # COMPILER_BYTES limits the memory of NVRTC. A kernel of CUTLASS needs half of COMPILER_BYTES.
-# TOKENS limits the tokens of a PTX text, as in 32 MB from a compiler. A token takes 150 bytes in memory.
+# TOKENS limits the tokens of a PTX text, and suffices for 32 MB of PTX from a compiler. A token takes 150 bytes in
+# memory.
 TOKENS = 4 << 20
 NESTING = 100  # NESTING limits the depth of nested brackets, braces and signs.
 # ALIGNMENT_BYTES limits the alignment of a variable. A swizzled destination of TMA needs 1024.
@@ -42,26 +43,29 @@ MODULE_BYTES = 1 << 30  # MODULE_BYTES limits the size of all variables of a mod
 VARIABLES = 1 << 14  # VARIABLES limits the variables that a module declares outside functions.
 PARAMETER_BYTES = 32_764  # PARAMETER_BYTES limits a function's parameters (PTX ISA 9.0, "Kernel Function Parameters").
 REGISTERS = 1 << 19  # REGISTERS limits the registers that a module declares.
-NAME_BYTES = 64 << 20  # NAME_BYTES limits the names of inlined functions, summed over all places.
+NAME_BYTES = 64 << 20  # NAME_BYTES limits the total size of the names of inlined functions in a module.
 
 # ---- launches ----
 
-CALL_DEPTH = 4096  # CALL_DEPTH limits the nested calls of a thread, whose stack of 256 KiB has 64 bytes for each call.
+# CALL_DEPTH limits the nested calls of a thread: its stack of 256 KiB has room for 64 bytes per call.
+CALL_DEPTH = 4096
 STACK_BYTES = 1 << 18  # STACK_BYTES limits the local memory of a thread.
 LOCAL_BYTES = 1 << 30  # LOCAL_BYTES limits the local memory of all threads that run at the same time.
 REGISTER_BYTES = 1 << 30  # REGISTER_BYTES limits the registers of the threads that run at the same time, in all calls.
-# OUTPUT_CHARACTERS limits the output of a launch. CUDA's buffer (cudaLimitPrintfFifoSize) has 1 MiB.
+# OUTPUT_CHARACTERS limits the output of a launch. The default buffer of CUDA for printf (cudaLimitPrintfFifoSize) has 1
+# MiB.
 OUTPUT_CHARACTERS = 4 << 20
-TEXT_CHARACTERS = 1 << 16  # TEXT_CHARACTERS limits a text in a kernel's memory, and one conversion of printf.
+# TEXT_CHARACTERS limits a text in a kernel's memory, and the output of one conversion of printf.
+TEXT_CHARACTERS = 1 << 16
 
 # ---- other files, and texts ----
 
-# DEMANGLED_CHARACTERS limits a demangled C++ name, by a bound on the name's references to its own parts.
+# DEMANGLED_CHARACTERS limits the length of a demangled C++ name.
 DEMANGLED_CHARACTERS = 1 << 20
 MANGLED_CHARACTERS = 4096  # MANGLED_CHARACTERS limits a name that the C++ runtime reads.
-# LAYOUT_STEPS limits the elements of a layout times its modes. Tensor memory of 128 x 512 has 1/32 of the limit.
+# LAYOUT_STEPS limits the product of the number of elements and the number of modes of a layout.
 LAYOUT_STEPS = 2 << 20
-# COMPLAINT_CHARACTERS limits a command's standard error. 400 lines of a compiler fit in it.
+# COMPLAINT_CHARACTERS limits the standard error of a command, and suffices for 400 lines of a compiler.
 COMPLAINT_CHARACTERS = 1 << 15
 PATH_CHARACTERS = 4096  # PATH_CHARACTERS limits a file name in the input (PATH_MAX of Linux).
 RECORDED_BYTES = 2 << 30  # RECORDED_BYTES limits the memory of one recorded launch.

@@ -139,6 +139,6 @@ def _current_target() -> str:
     try:
         major, minor = Device().compute_capability
     except Exception:
-        require_driver()  # require_driver() raises the package's own error if there is no driver.
+        require_driver()  # Without a driver, require_driver() raises an error with a remedy.
         raise
     return f"sm_{major}{minor}{'a' if major >= 9 else ''}"

@@ -10,8 +10,9 @@ from ._given import shown
 
 __all__ = ["NEWEST_COMPUTE_CAPABILITY", "NEWEST_MAJOR", "parse_compute_capability"]
 
-# The newest compute capability is 12.x (CUDA 13.5 Programming Guide, compute capabilities). A number above 12 is
-# cuda.core's `arch`, such as 90 for 9.0. As a major number, it would count as a device with every feature.
+# The newest compute capability is 12.x (CUDA 13.5 Programming Guide, compute capabilities). A number above 12 is the
+# attribute `arch` of a device in cuda.core, such as 90 for compute capability 9.0. A function that used `arch` as the
+# major number would treat every device as the newest device.
 NEWEST_MAJOR = 12
 NEWEST_COMPUTE_CAPABILITY = (NEWEST_MAJOR, 9)  # The rules treat later devices as devices of compute capability 12.9.
 _SPELLING = re.compile(r"(sm_|compute_)?([0-9]+)(?:\.([0-9]))?[af]?", re.IGNORECASE)

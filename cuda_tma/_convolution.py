@@ -23,11 +23,11 @@ from ._limits import CORNER_LIMIT, MAX_ELEMENT_STRIDE
 
 __all__ = ["Convolution", "OneOrEach", "Padding"]
 
-# An int is the value for all spatial dimensions. A collection contains the value of each dimension in order.
+# An int applies to all spatial dimensions, and a collection contains one value for each spatial dimension.
 OneOrEach = SupportsIndex | Collection[SupportsIndex]
 Padding = str | OneOrEach | Collection[Collection[SupportsIndex]]
 
-# The texts below are the remedies of a refused convolution.
+# The texts below are remedies in the errors about a refused convolution.
 _SPLIT = (
     "or split the filter, with a map for each group of taps whose corners and coordinates are moved by the offset of "
     "the group's first tap"

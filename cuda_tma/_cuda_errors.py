@@ -14,7 +14,8 @@ __all__ = ["CUDA_ERRORS", "DOCUMENTED", "OBSERVED", "CudaError", "explain_error"
 
 DOCUMENTED = "CUDA 13.5 driver API, CUresult (documented, not verified on hardware)"
 OBSERVED = "CUDA 13.5 driver API, CUresult; observed: driver 580, sm_90"
-_CAUSES = {  # Each row contains the causes in TMA, barriers and clusters that record_faults.py recorded.
+# Each row contains causes of an error in kernels with TMA, barriers or clusters, which were observed on a GPU.
+_CAUSES = {
     700: (
         "the map is a copy in local memory",
         "the map is a copy in shared memory",

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 _DRIVER_NAMES = {*T.__members__, *(member.short_name for member in T)}
-GROUP_ELEMENTS = 16  # A group in shared memory contains 16 packed elements.
+GROUP_ELEMENTS = 16  # In shared memory, packed elements form groups of 16 elements.
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ ELEMENTS: dict[int, Element] = {
     ),
 }
 
-# Each name has the bits of one element in memory, and the default data type. A type without a name in TMA is copied as
-# the unsigned integer of its size, because a copy does not interpret values.
+# Each row contains a name of a dtype, the bits of an element in memory, and the default data type. TMA copies elements
+# of any other type as unsigned integers of the same size, because a copy does not interpret values.
 _DTYPES = {
     "bool": (8, T.UINT8),
     "uint8": (8, T.UINT8),
@@ -190,8 +190,8 @@ DLPACK_NAMES = {
 }
 DLPACK_DTYPES = {name: dtype for dtype, name in DLPACK_NAMES.items()}
 
-# _SHORT_NAMES contains the short names of PTX and other libraries. _SHORT_NAMES omits NumPy's short names, in which
-# "f8" has 8 bytes.
+# _SHORT_NAMES contains the short names of PTX and other libraries. The table omits NumPy's short names, because "f8"
+# means 8 bytes in NumPy.
 _SHORT_NAMES = {
     "bf16": "bfloat16",
     "fp16": "float16",
@@ -289,7 +289,7 @@ def _numpy_dtype_like(value: Any) -> np.dtype | None:
         return None
     try:
         return np.dtype(value)
-    except (TypeError, ValueError, SyntaxError):  # the last error is for texts with commas
+    except (TypeError, ValueError, SyntaxError):  # NumPy raises SyntaxError for some texts with commas.
         return None
 
 

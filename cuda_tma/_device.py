@@ -61,10 +61,10 @@ class Device(_CoreDevice):
         If there is no NVIDIA driver.
     """
 
-    # The slot contains cuda.core's own Device and its device_id, which is computed once.
+    # The slots contain the Device of cuda.core, and its device_id.
     __slots__ = ("_core", "_ordinal")
 
-    if TYPE_CHECKING:  # cuda.core has no types, so a type checker cannot see inherited names.
+    if TYPE_CHECKING:  # The library cuda.core has no annotations, so type checkers do not find inherited attributes.
         device_id: int
         name: str
         uuid: str

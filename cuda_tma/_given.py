@@ -111,7 +111,7 @@ def entry(name: str, value: object, table: Mapping[Any, _Value]) -> _Value:
     """
     try:
         return table[value]
-    except (KeyError, TypeError):  # A value that cannot be hashed raises TypeError.
+    except (KeyError, TypeError):  # Python raises TypeError for a value that cannot be hashed.
         keys = (repr(key) if isinstance(key, str) else f"{int(key)} ({key.short_name})" for key in table)
         given = f"{name}={shown(value)} is not known" if isinstance(value, int | str) else f"{name} is {shown(value)}"
         raise TensorMapError(f"{given}; choose one of {', '.join(keys)}") from None

@@ -19,23 +19,23 @@ __all__ = [
     "TMA_SINCE",
 ]
 
-# Each pair is the first compute capability with a feature (CUDA 13.5 driver API, cuTensorMapEncode*; CUDA C++
-# Programming Guide).
+# Each constant SINCE is the first compute capability that has a feature (CUDA 13.5 driver API, cuTensorMapEncode*; CUDA
+# C++ Programming Guide).
 TMA_SINCE = (9, 0)
-# The features are packed data types, the 128B_ATOM_* swizzles, im2col wide and allocation classes.
+# Compute capability 10.0 adds packed data types, the 128B_ATOM_* swizzles, im2col wide maps and allocation classes.
 TMA_EXTENDED_SINCE = (10, 0)
 
 DESCRIPTOR_BYTES = 128  # A tensor map has sizeof(CUtensorMap) bytes.
-MAX_RANK = 5  # cuda.h limits the rank (cuTensorMapEncodeTiled, tensorRank).
-MAX_BOX_DIM = 256  # cuda.h limits boxDim and channelsPerPixel.
-MAX_PIXELS_PER_COLUMN = 1024  # cuda.h limits pixelsPerColumn (cuTensorMapEncodeIm2col).
-MAX_ELEMENT_STRIDE = 8  # cuda.h limits elementStrides.
+MAX_RANK = 5  # The limit is from the description of tensorRank in cuda.h.
+MAX_BOX_DIM = 256  # The limit is from the description of boxDim and channelsPerPixel in cuda.h.
+MAX_PIXELS_PER_COLUMN = 1024  # The limit is from the description of pixelsPerColumn in cuda.h.
+MAX_ELEMENT_STRIDE = 8  # The limit is from the description of elementStrides in cuda.h.
 MAX_DIM = 2**32  # The driver accepts a globalDim up to 2**32 (observed: driver 580).
-MAX_DOCUMENTED_DIM = 2**31  # cuda.h of CUDA 13.5 limits globalDim to 2**31.
-# MAX_TRANSFER_BYTES limits one load, as the driver computes it (observed: driver 580, sm_90).
+MAX_DOCUMENTED_DIM = 2**31  # The file cuda.h of CUDA 13.5 limits globalDim to 2**31.
+# MAX_TRANSFER_BYTES limits the size of a load in the driver's computation (observed: driver 580, sm_90).
 MAX_TRANSFER_BYTES = 228 * 1024
 # MAX_SMEM_BYTES limits a thread block of compute capability 9.0 or 10.0 (CUDA C++ Programming Guide).
 MAX_SMEM_BYTES = 227 * 1024
-MAX_SMEM_BYTES_OF_MAJOR = {12: 99 * 1024}  # Compute capabilities with some major numbers have less shared memory.
-CORNER_BITS = {3: 16, 4: 8, 5: 5}  # CORNER_BITS has the bits of one offset of an im2col corner, by rank.
-CORNER_LIMIT = {rank: 1 << bits - 1 for rank, bits in CORNER_BITS.items()}  # The offsets are in [-limit, limit).
+MAX_SMEM_BYTES_OF_MAJOR = {12: 99 * 1024}  # Devices of compute capability 12.x have less shared memory.
+CORNER_BITS = {3: 16, 4: 8, 5: 5}  # CORNER_BITS maps the rank to the bits of an offset of a corner.
+CORNER_LIMIT = {rank: 1 << bits - 1 for rank, bits in CORNER_BITS.items()}  # Each offset is in [-limit, limit).

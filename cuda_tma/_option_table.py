@@ -25,7 +25,7 @@ __all__ = ["COMMON", "KINDS", "OPTIONS", "REQUIRED", "SIZES", "Option"]
 REQUIRED: Any = object()
 SIZES = tuple  # SIZES is the type of an option with one integer for each dimension.
 
-# Each piece is (word, lowest bit, width), with the least significant piece first.
+# A piece of a field is (word, lowest bit, width), and the first piece contains the least significant bits.
 Bits = tuple[tuple[int, int, int], ...]
 
 

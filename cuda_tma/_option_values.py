@@ -14,8 +14,9 @@ from .enums import TensorMapDataType
 
 __all__ = ["ROWS", "CheckedOptions", "Choice", "Integers", "described"]
 
-# The types below are the accepted values, and the fields of the classes contain parsed values. A choice is a member of
-# the package's or cuda.core's enum, a name, or a driver value. A data type may also be any dtype.
+# The types below describe accepted arguments, from which the constructors parse the values of the fields. A Choice is a
+# member of an enum of the package or of cuda.core, a name, or an integer of the driver. A data type may also be a
+# dtype.
 Integers = Iterable[SupportsIndex]
 Choice = str | SupportsIndex
 
@@ -49,7 +50,7 @@ def _parser(option: Option) -> Callable[[Any, str], Any]:
 
 
 _PARSERS = {name: _parser(option) for name, option in OPTIONS.items()}
-ROWS = {name: option._asdict() for name, option in OPTIONS.items()}  # Each row is the metadata of one field.
+ROWS = {name: option._asdict() for name, option in OPTIONS.items()}  # Each row describes one field of the options.
 _OPTIONAL = {name for name, option in OPTIONS.items() if option.default is None}  # An option in _OPTIONAL may be None.
 
 
@@ -60,7 +61,7 @@ class CheckedOptions(Compilable):
     """
 
     __slots__ = ()
-    __dataclass_fields__: ClassVar[dict[str, Any]]  # A subclass of CheckedOptions defines the fields.
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # The subclasses of CheckedOptions define the fields.
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the fields for pickle. Unpickling compiles the values again."""

@@ -56,7 +56,7 @@ class TensorMapOptions(OptionsFields):
         """Return the options, in tensor order, of a map with these parameters."""
         return cls(params.box_dim[::-1], **_common(params))
 
-    if TYPE_CHECKING:  # The module _suggest.py adds the method.
+    if TYPE_CHECKING:  # The module _suggest.py adds the method `suggest` to the class.
 
         @classmethod
         def suggest(cls, shape: Iterable[SupportsIndex], dtype: Any, **keywords: Any) -> TensorMapOptions: ...
@@ -191,7 +191,7 @@ def options_of(params: Params) -> TensorMapOptions | TensorMapIm2colOptions:
     """Return the options, in tensor order, of decoded parameters."""
     if isinstance(params, TiledParams):
         return TensorMapOptions.from_params(params)
-    assert isinstance(params, Im2colParams)  # The decoder also returns Im2colParams for an im2col wide map.
+    assert isinstance(params, Im2colParams)  # The decoder returns Im2colParams for both kinds of im2col maps.
     return TensorMapIm2colOptions.from_params(params)
 
 
@@ -209,9 +209,10 @@ def _elements_of_span(data_type: TensorMapDataType, swizzle: TensorMapSwizzle) -
     return SPAN_BYTES.get(swizzle, SPAN_BYTES[TensorMapSwizzle.SWIZZLE_128B]) * 8 // ELEMENTS[data_type].smem_bits
 
 
-TensorMapDescriptorOptions = TensorMapOptions  # cuda.core uses the name TensorMapDescriptorOptions.
+TensorMapDescriptorOptions = TensorMapOptions  # The library cuda.core uses the name TensorMapDescriptorOptions.
 Options = TensorMapOptions | TensorMapIm2colOptions | TensorMapIm2colWideOptions
 
 for _kind in (TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions):
-    if _kind.__doc__:  # Docstrings are absent under python -OO. Python 3.13 removes their indentation itself.
+    # Under python -OO, a class has no docstring, and Python 3.13 itself removes the indentation of docstrings.
+    if _kind.__doc__:
         _kind.__doc__ = inspect.cleandoc(_kind.__doc__).replace("<fields>\n", described(KINDS[_kind.__name__]))

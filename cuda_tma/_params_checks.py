@@ -8,7 +8,7 @@ from ._errors import TensorMapError
 from ._given import shown
 from .params import Params
 
-_READABLE_BITS = 128  # The numbers of the driver have at most 64 bits.
+_READABLE_BITS = 128  # No parameter of the driver has more than 64 bits.
 
 
 def check_params(params: object) -> None:

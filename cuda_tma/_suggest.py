@@ -116,7 +116,7 @@ def _without_reasons(
     return suggest(shape, dtype, **keywords).options
 
 
-# This module adds the method to the options, because their own module does not import the rules.
+# This module adds the method `suggest` to the options, because the module of the options does not import the rules.
 TensorMapOptions.suggest = classmethod(_without_reasons)  # type: ignore[assignment,method-assign]
 
 
@@ -138,8 +138,8 @@ class _Plan:
     """One swizzle with the largest box that is legal for it."""
 
     params: TiledParams
-    loads: tuple[int, ...]  # The box is in tensor order.
-    ways: int  # `ways` is the degree of the bank conflicts.
+    loads: tuple[int, ...]  # The sizes of the box are in tensor order.
+    ways: int  # `ways` is the degree of the bank conflicts, such as 2 for two-way conflicts.
 
     @property
     def swizzle(self) -> TensorMapSwizzle:
@@ -177,7 +177,7 @@ def _largest_box(
         if smem_bytes(params) <= smem_limit_bytes or not longer:
             return params, (*cuts, -(-inner // width))
         d = longer[0]
-        # The new number of parts is the smallest one with shorter parts.
+        # The new number of parts is the smallest number that makes each part shorter.
         cuts[d] = -(-outer[d] // (lengths[d] - 1))
 
 
@@ -185,7 +185,7 @@ def _widest_row(data_type: T, swizzle: int) -> int:
     """Return the elements of the widest row, which is the span of the swizzle or the widest legal box."""
     if not swizzle:
         return _LARGEST_BOX_DIM
-    widest = (_LARGEST_BOX_DIM,)  # A row of 256 elements has a whole number of bytes for any type.
+    widest = (_LARGEST_BOX_DIM,)  # A row of 256 elements is a whole number of bytes for each data type.
     taken_bytes = rows(_map(widest, widest, data_type, swizzle)).taken_bytes
     return min(_LARGEST_BOX_DIM, _LARGEST_BOX_DIM * pattern(swizzle).span_bytes // taken_bytes)
 

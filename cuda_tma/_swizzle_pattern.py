@@ -52,11 +52,11 @@ class SwizzlePattern:
 
 _LATER = TMA_EXTENDED_SINCE
 
-# The patterns are from the tables of PTX ISA 5.5.7, "starting address of the repeating pattern". A TMA destination is
-# always aligned to 128 bytes. With FLIP_8B, every second line of 128 bytes swaps the 8-byte halves of its 16-byte
-# chunks. The module codec/_fields contains the codes. The CUDA 13.5 driver API (cuTensorMapEncodeTiled and
-# ...Im2colWide) states where a mode is legal, and PTX ISA 9.0, "Restriction on Tensor Copy instructions", states it for
-# stores.
+# The patterns are from the tables in section 5.5.7 of the PTX ISA, "starting address of the repeating pattern". A TMA
+# destination is always aligned to 128 bytes. With FLIP_8B, every second line of 128 bytes swaps the 8-byte halves of
+# its 16-byte chunks. The module codec/_fields contains the codes. The modes in which a swizzle is legal are from the
+# CUDA 13.5 driver API (cuTensorMapEncodeTiled, cuTensorMapEncodeIm2colWide), and the restrictions of stores are from
+# PTX ISA 9.0, "Restriction on Tensor Copy instructions".
 PATTERNS: dict[int, SwizzlePattern] = {
     S.NONE: SwizzlePattern(1, 1, 1, 128, (), code=0),
     S.SWIZZLE_32B: SwizzlePattern(32, 16, 256, 256, ((7, 4, 1),), code=1),

@@ -27,11 +27,11 @@ class StridedMemoryView(_CoreView):
     The constructors are those of cuda.core, such as ``from_any_interface(tensor, stream_ptr=-1)``.
     """
 
-    # The DLPack constructors set the ExportedTensor, or else the first call of export() sets it. The owner is that of
-    # the memory of a torch tensor that cuda.core itself read.
+    # The constructors for DLPack, or otherwise the first call of export(), set the slot `_exported`. The slot
+    # `_storage` contains the owner of the memory of a torch tensor that cuda.core itself has read.
     __slots__ = ("_exported", "_storage")
 
-    if TYPE_CHECKING:  # cuda.core has no types, so a type checker cannot see inherited names.
+    if TYPE_CHECKING:  # The library cuda.core has no annotations, so type checkers do not find inherited attributes.
         ptr: int
         device_id: int
         is_device_accessible: bool
@@ -116,7 +116,7 @@ class StridedMemoryView(_CoreView):
             self.ptr,
             itemsize=itemsize_of(self),
         )
-        # The capsule does not refer to self, because a reference cycle would keep the tensor alive.
+        # The capsule has no reference to the view, because a reference cycle would keep the tensor alive.
         borrow(exported, self.exporting_obj)
         return exported
 

@@ -19,7 +19,7 @@ __all__ = [
     "TensorMapSwizzle",
 ]
 
-# A short name is the name of a member without a prefix. SWIZZLE_128B is also "128B", and L2_256B is also "256B".
+# A short name is the name of a member without its prefix, such as "128B" for SWIZZLE_128B.
 _PREFIXES = ("SWIZZLE_", "INTERLEAVE_", "L2_", "PACKED_")
 
 

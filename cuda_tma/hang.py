@@ -66,7 +66,8 @@ class MbarrierWait:
     @property
     def _bytes(self) -> str:
         missing, expected = self.barrier.tx_count, self.expected_bytes
-        is_known = expected and not self.barrier.pending_count  # Otherwise, the barrier may expect more bytes later.
+        # While arrivals are pending, a thread may still add to the expected bytes.
+        is_known = expected and not self.barrier.pending_count
         if missing > 0:
             of = f" of {expected:,}" if is_known else ""
             return f"{missing:,}{of} bytes are missing"
@@ -123,7 +124,7 @@ class BarrierWait:
     name: str
     missing: str
     cause: str = "every thread in the barrier's count must reach it: check the count and the branches before it"
-    rank: int = 3  # The rank is last, because these threads usually wait for threads with another wait.
+    rank: int = 3  # These threads have the last rank, because they usually wait for threads that hang elsewhere.
 
     def __str__(self) -> str:
         return f"{self.name}: {self.missing}"

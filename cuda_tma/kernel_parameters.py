@@ -138,7 +138,7 @@ def parameters_of(kernel: Kernel) -> KernelParameters:
         parameters["windows"].map_type.box_dim  # (32, 64)
         parameters.dynamic_shared_bytes  # 33792: the tiles and a barrier, in multiples of the tiles' alignment
     """
-    # A kernel of cuda_tma.simulate has its own KernelParameters.
+    # A kernel of the simulator has its parameters as an attribute.
     if isinstance(known := getattr(kernel, "parameters", None), KernelParameters):
         return known
     layout, compiled = layout_of(kernel), compiled_of(kernel)

@@ -156,8 +156,8 @@ def _digits(value: Any) -> str:
     return repr(value) if -(2**128) < value < 2**128 else hex(value)
 
 
-# The fields are ints, because equal numbers of different types are one key of a cache but compute differently. For
-# example, np.uint8(64) * 4 is 0, and 64.0 // 3 is a float.
+# The fields are ints, because numbers of other types that are equal as keys of a cache give other results in
+# arithmetic. For example, np.uint8(64) * 4 is 0, and 64.0 // 3 is a float.
 
 # _INTEGER, _INTEGERS and _PAIRS are the annotations of the fields.
 _INTEGER, _INTEGERS, _PAIRS = "int", "tuple[int, ...]", "tuple[tuple[int, int], ...]"
@@ -175,7 +175,7 @@ def _is_plain(params: Params) -> bool:
 
     This is the common case, and loops are the fastest test of decoded maps.
     """
-    kind: Any = type(params)  # For mypy, a dataclass is not hashable.
+    kind: Any = type(params)  # The type is Any, because for mypy a dataclass is not hashable.
     get_integers, get_arrays = _getters(kind)
     for value in get_integers(params):
         if type(value) is not int:
@@ -204,7 +204,7 @@ def _pairs(name: str, values: Iterable[Any]) -> tuple[tuple[int, int], ...]:
         pairs = tuple((index(word), index(mask)) for word, mask in values)
         if all(0 <= word < 32 and 0 <= mask < 1 << 32 for word, mask in pairs):
             return pairs
-    except (TypeError, ValueError):  # A value that is not a pair raises ValueError.
+    except (TypeError, ValueError):  # Python raises ValueError for a value that is not a pair.
         pass
     raise TensorMapError(f"{name} is {shown(values)}; pass pairs of a word's index, 0 to 31, and a mask of its 32 bits")
 

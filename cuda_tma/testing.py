@@ -120,7 +120,7 @@ def _check_map(params: Params, expected: Tile) -> None:
 def _bytes_of(actual: Any) -> np.ndarray:
     try:
         return np.ascontiguousarray(actual).reshape(-1).view(np.uint8)
-    except (TypeError, ValueError):  # The argument is not an array, or contains lists of different lengths.
+    except (TypeError, ValueError):  # The argument may not be an array, or may contain lists of different lengths.
         raise TensorMapError(f"actual is {shown(actual)}; pass shared memory as an array in host memory") from None
 
 
@@ -167,7 +167,7 @@ def view_bytes(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(np.uint8)
 
 
-# _LARGEST_DIM has an extent for each rank. Every tensor has less than 1 MB, including the padding of its strides.
+# _LARGEST_DIM limits the extents of tensors of each rank, so that a tensor with padding has less than 1 MB.
 _LARGEST_DIM = (0, 300, 80, 24, 12, 7)
 
 

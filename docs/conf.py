@@ -28,8 +28,7 @@ extensions = [
     "short_names",
     "standing_pages",
 ]
-# The names that Sphinx does not link are in other documentation, are private types, or are types of other packages by
-# their bare names.
+# Sphinx cannot link these names, which are private types, or types of other packages without the package name.
 nitpick_ignore_regex = [
     (
         "py:.*",
@@ -44,8 +43,8 @@ exclude_patterns = ["extensions", "static", "**/README.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 suppress_warnings = [
-    "myst.header",  # The first heading of pages in docs/benchmarks has the second level.
-    "ref.python",  # Both cuda.core and the simulator have the name Kernel.
+    "myst.header",  # Pages in docs/benchmarks begin with a heading of the second level.
+    "ref.python",  # Both cuda.core and the simulator define a class Kernel.
 ]
 myst_links_external_new_tab = False
 
@@ -54,7 +53,7 @@ autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 numpydoc_show_class_members = False
-autosummary_generate = False  # numpydoc loads the extension autosummary.
+autosummary_generate = False  # The extension numpydoc enables autosummary, which would generate pages.
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 

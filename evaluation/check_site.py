@@ -26,7 +26,7 @@ from playwright.sync_api import Page, expect
 
 SITE = Path(os.environ.get("SITE", Path(__file__).parent.parent / "build" / "site"))
 PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html") if "_static" not in path.parts)
-SEARCHES = {  # Each query has a page that must be among the first three results.
+SEARCHES = {  # SEARCHES maps a query to the page that must be among the first three results.
     "715": "errors/715.html",
     "CUDA error 719": "errors/719.html",
     "700 illegal memory access": "errors/700.html",
@@ -77,7 +77,7 @@ def test_a_page(page: Page, base_url: str, name: str, width: int, theme: str) ->
     wrong: list[str] = []
     page.set_viewport_size({"width": width, "height": 900})
     page.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')")
-    page.route("**/favicon.ico", lambda route: route.fulfill(status=204))  # A missing icon is allowed.
+    page.route("**/favicon.ico", lambda route: route.fulfill(status=204))  # The check ignores the request for an icon.
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on(

@@ -21,7 +21,7 @@ import cuda_tma
 
 PAGE = Path(__file__).parent.parent / "docs" / "cuda_core.md"
 MODULES = ("cuda.core", "cuda.core.utils", "cuda.core._tensor_map")
-# The fixtures in CONFTEST are a device, and functions of cuda.core that make private objects.
+# CONFTEST defines the fixtures that the examples use: a device, and functions that create private objects of cuda.core.
 CONFTEST = '''
 import pytest
 from cuda.core import Device, ManagedMemoryResource

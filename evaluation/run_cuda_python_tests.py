@@ -26,7 +26,7 @@ from pathlib import Path
 
 RECORDED = Path(__file__).with_name("cuda_python_tests.json")
 ROOT = Path(__file__).parent.parent
-SECONDS = 600  # One file of tests has a time limit of ten minutes.
+SECONDS = 600  # The time limit of each test file is ten minutes.
 OUTCOMES = ("passed", "failed", "skipped")
 # The installed cuda.bindings lacks the modules that its own tests need, so the plugin adds them to its path.
 PLUGIN = "import cuda.bindings\ncuda.bindings.__path__.append({folder!r})\n"
@@ -135,7 +135,7 @@ def main(arguments: list[str] | None = None) -> int:
         for reason, count in counts.reasons.most_common():
             print(f"{count:6} {reason}")
     if given.files:
-        return 0  # The recorded counts are those of all files.
+        return 0  # The recorded counts are for all test files, so a run of some files is not compared.
     return compare({suite: counts.outcomes for suite, counts in totals.items()}, write=given.write)
 
 

@@ -41,7 +41,7 @@ INCLUDES = {
     ),
     "samples": ("-I{cuda-samples}/Common",),
 }
-# The first word of a command that is neither a program nor Python selects the code that runs the other words.
+# RUNNERS maps the first word of a special command to the Python code that runs the remaining words.
 RUNNERS = {
     "doctest": """
 import cupy, doctest, numpy, sys
@@ -60,7 +60,8 @@ for name, value in list(vars(module).items()):
 found = unittest.TextTestRunner().run(unittest.defaultTestLoader.loadTestsFromModule(module))
 sys.exit(not found.wasSuccessful())
 """,
-    # A module of a program, and an expression in its names: a call with small sizes. Benchmarks of Triton do not run.
+    # The runner "call" imports a module and evaluates an expression in it, such as a call with small sizes, without the
+    # benchmarks of Triton.
     "call": """
 import importlib.util, os, sys
 path, text = sys.argv[1:3]

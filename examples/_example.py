@@ -14,7 +14,7 @@ import sys
 try:
     import torch
 except ModuleNotFoundError:
-    torch = None  # The option --help works without torch. An error contains the name of the missing library.
+    torch = None  # Without torch, the option --help still works.
 
 
 def start(main, text):
@@ -32,7 +32,7 @@ def start_cases(cases, small, large, text):
     _require_torch()
     for some in sizes:
         name, count = "", 0
-        for name, ours, rivals, *_ in cases(some):  # noqa: B007 (the last name is shown)
+        for name, ours, rivals, *_ in cases(some):  # noqa: B007 (the script prints the last name)
             for run in (ours, *rivals.values()):
                 run()
             count += 1

@@ -45,15 +45,15 @@ class Variant(NamedTuple):
         right_is_k_major = problem.a_is_k_major if self.is_turned else problem.b_is_k_major
         return (
             self.cluster <= 8
-            and (right_is_k_major or self.columns % 64 == 0)  # The boxes have 64 columns.
-            and self.columns % (8 * self.down) == 0  # Each CTA loads a share of the columns.
+            and (right_is_k_major or self.columns % 64 == 0)  # Each box has 64 columns.
+            and self.columns % (8 * self.down) == 0  # Each CTA of a cluster loads a share of the columns.
             and self.splits <= -(-problem.k // DEPTH)
         )
 
 
-# Products with few tiles divide K, and use small tiles. Products with many tiles share loads. Clusters of 4 leave
-# multiprocessors idle, and are faster only if L2 is the bottleneck. The table omits variants that were never the best
-# variant.
+# Products with few tiles split K and use small tiles, and products with many tiles share loads in clusters. Clusters of
+# 4 CTAs leave some multiprocessors idle, and are faster only if L2 is the bottleneck. The table omits variants that
+# were not the fastest for any measured size.
 VARIANTS = tuple(
     Variant(rows, columns, down, across, splits, is_turned)
     for rows, widths, some_clusters in (
@@ -69,7 +69,7 @@ VARIANTS = tuple(
     for down, across, splits in some_clusters
     for is_turned in (False, True)
 )
-# AT_ONCE has the number of concurrent clusters by their size, on an H200.
+# AT_ONCE maps the size of a cluster to the number of clusters that an H200 runs concurrently.
 AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 6: 17, 8: 15}
 
 
@@ -78,20 +78,20 @@ def clusters_at_once(multiprocessors, cluster):
     return max(1, AT_ONCE[cluster] * multiprocessors // AT_ONCE[1])
 
 
-LAUNCH_US = 5.9  # The time is between two events, where an empty kernel takes 4.4 microseconds.
-# The first time is the part of each tile that does not overlap. The second is for storing a tile of 128 rows and 256
-# columns.
+LAUNCH_US = 5.9  # The time of a launch is measured between two events, and is 4.4 microseconds for an empty kernel.
+# TILE_US is the time of each tile that does not overlap with other work, and STORE_US is the time to store a tile of
+# 128 rows and 256 columns.
 TILE_US, STORE_US = 0.5, 0.6
 STEP_US = 0.13  # A step of K takes at least 0.13 microseconds, because a wgmma waits for the preceding wgmma.
-MULTIPLY_US = 0.63  # The time is for 128 rows and 256 columns in a step, with a clock of about 1.65 GHz.
+MULTIPLY_US = 0.63  # A step with 128 rows and 256 columns takes 0.63 microseconds at a clock of about 1.65 GHz.
 ARRIVE_BYTES = 150e3  # One multiprocessor receives 150 KB in a microsecond.
 # All multiprocessors together receive 12 MB from L2 and 4.3 MB from DRAM in a microsecond.
 L2_BYTES, DRAM_BYTES = 12e6, 4.3e6
-KEPT_BYTES = 45e6  # Smaller data is still in L2 after the preceding launch.
-UNALIGNED = 1.38  # If rows do not begin with a line of L2, the moved bytes count 1.38 times.
-# A split transfers 24 KB of accumulators in a microsecond at one multiprocessor.
+KEPT_BYTES = 45e6  # Data of at most 45 MB is still in L2 after the preceding launch.
+UNALIGNED = 1.38  # If the rows are not aligned to lines of L2, their bytes count 1.38 times.
+# For a split product, one multiprocessor sends 24 KB of accumulators in a microsecond.
 SPLIT_US, SEND_BYTES = 0.22, 24e3
-NORM = 5  # The longest part dominates the time, and a part that is almost as long adds a little.
+NORM = 5  # NORM combines the times of overlapping parts: the longest part dominates the total time.
 
 
 def microseconds(variant, problem, multiprocessors):

@@ -30,7 +30,7 @@ SMALL = (
     (1, 3, 1, 200, 513, 96, True),
     (1, 2, 2, 129, 100, 256, True),
 )
-TOKENS = 16384  # Each large case has 16384 tokens in total, with heads of a total width of 2048.
+TOKENS = 16384  # In each large case, the batch has 16384 tokens, and all heads together have a width of 2048.
 LARGE = tuple(
     (TOKENS // length, 2048 // d, 2048 // d, length, length, d, causal)
     for d in (64, 128)
@@ -307,9 +307,9 @@ attention(const __grid_constant__ TiledMap<Queries<D>> q_map, const __grid_const
 }
 """
 CONSTANTS = {"queries": "64 * consumers({0})", "keys": "keys({0})", "threads": "128 * (consumers({0}) + 1)"}
-PROBLEM = np.dtype("i4, i4, i4, i4, f4")  # The fields equal those of the kernel's structure.
+PROBLEM = np.dtype("i4, i4, i4, i4, f4")  # The fields match the members of the structure in the kernel.
 RIVALS = {"torch, cuDNN": "CUDNN_ATTENTION", "torch, FlashAttention": "FLASH_ATTENTION"}
-L2_BYTES = {True: 32 << 20, False: 4 << 20}  # L2 keeps 32 MiB of keys and values if causal, else 4 MiB.
+L2_BYTES = {True: 32 << 20, False: 4 << 20}  # L2 keeps 32 MiB for causal attention, and 4 MiB for full attention.
 
 
 class Attention:

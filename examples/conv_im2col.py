@@ -24,7 +24,7 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-# Each case has images, channels, height, width, and the window, which is its side, stride, padding and dilation.
+# Each case is (images, channels, height, width, window), and a window is (side, stride, padding, dilation).
 SMALL = ((3, 128, 17, 30, (5, 2, 2, 1)), (2, 64, 33, 9, (3, 1, 4, 3)), (1, 64, 7, 8, (1, 1, 0, 1)))
 LARGE = ((32, 256, 56, 56, (3, 1, 1, 1)),)
 TARGETS = ("sm_90a",)
@@ -115,11 +115,11 @@ def prepare(device, kernel, image, weights, output, window):
     geometry, parameters = cuda_tma.Convolution(*window), cuda_tma.parameters_of(kernel)
     column, (ctas, filters, threads) = parameters["image"].map_type, map(parameters.constants.get, CONSTANTS)
     image, weights, output = (tensor.permute(0, 2, 3, 1) for tensor in (image, weights, output))
-    # The kernel's type declares the pixels and channels of a column. The convolution gives the place of the windows.
+    # The map's type in the kernel fixes the pixels and channels of a column, and the convolution fixes the corners.
     corners = geometry.pixel_box_lower_corner, geometry.pixel_box_upper_corner
     options = cuda_tma.TensorMapIm2colOptions(*corners, element_strides=geometry.element_strides, **column.keywords)
     tensors = device.create_tensor_map(image, options), weights.view(filters, -1), output.view(-1, filters)
-    # A tile past the end contains zeros, and is not stored.
+    # A tile beyond the end of the tensor contains zeros, and the kernel does not store it.
     clusters = -(-len(tensors[-1]) // (ctas * column.tile_dim[0]))
     grid = min(clusters, device.properties.multiprocessor_count // ctas)
     sizes = *output.shape[1:3], *window, image.shape[-1], clusters * ctas
@@ -136,7 +136,7 @@ def cases(sizes):
     """Yield cases as `_example` describes them. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
-    torch.backends.cudnn.benchmark = sizes is LARGE  # torch measures all of its kernels, and uses the fastest one.
+    torch.backends.cudnn.benchmark = sizes is LARGE  # With this setting, torch uses its fastest convolution.
     torch.backends.cudnn.benchmark_limit = 0
     torch.backends.cudnn.allow_tf32 = False
     kernel = cuda_tma.compile(SOURCE, "convolution", constants=CONSTANTS)
@@ -155,7 +155,7 @@ def cases(sizes):
         case = f"{n} x {h} x {w}, {c} to {filters} channels, {side} x {side}, {short_name(dtype)}"
         moved_bytes = image.nbytes + weights.nbytes + output.nbytes
         yield case, run, rivals, 2 * output.numel() * c * side**2, moved_bytes
-        # Every element is compared with fp32. Half a unit in bf16 is 2**-9, and the order of sums has a small effect.
+        # Every element is compared with fp32. The rounding to bf16 causes a relative error of at most 2**-9.
         expected = torch.nn.functional.conv2d(image.float(), weights.float(), *conv2d)
         torch.testing.assert_close(output.float(), expected, rtol=2**-8, atol=2**-10)
         torch.testing.assert_close(other["output"].float(), expected, rtol=2**-6, atol=2**-8)

@@ -16,10 +16,10 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-# Each multiprocessor has three CTAs. 96 KB in flight hide the latency, and more bytes would only disturb the order.
+# Each multiprocessor runs three CTAs, because 96 KB in flight hide the latency of memory.
 CTAS = 3
 SMALL = ((1001, 1500),)  # The tiles cross the edges of the small matrix.
-LARGE = ((16384, 16384), (32768, 32768))  # The matrices have 1 GiB and 4 GiB.
+LARGE = ((16384, 16384), (32768, 32768))  # The sizes of the matrices are 1 GiB and 4 GiB.
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
 #include <cuda_tma/tile.cuh>
@@ -86,7 +86,7 @@ def cases(shapes):
         source = torch.rand(shape, device="cuda")
         target, other = (torch.full_like(source, torch.nan) for _ in range(2))
         down, across = (-(-extent // of_tile) for extent, of_tile in zip(shape, tile_dim, strict=True))
-        # A tensor can be passed for a map. The launch makes a map of the parameter's type.
+        # The launch creates the tensor map for each tensor that is passed in place of a map.
         launch = cuda_tma.prepare(kernel, config, source, target, across, across * down, taken)
 
         def copy(launch=launch):

@@ -15,8 +15,8 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-# A case is the rows of the table and of the output. The small case has a partial last tile, and the large case 1 GiB
-# each.
+# A case is (rows of the table, rows of the output). In the small case, the last tile is partial; in the large case, the
+# table and the output have 1 GiB each.
 SMALL, LARGE = ((5003, 1003),), ((1 << 20, 1 << 20),)
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
@@ -114,12 +114,12 @@ def cases(sizes):
 
         drawn = torch.randint(rows, (count,), device="cuda", dtype=torch.int32)
         target, other = outputs_of(table, drawn)
-        rivals = {  # torch's function is a weak rival. A copy of the same number of rows is the upper bound.
+        rivals = {  # A copy of the same number of rows is the upper bound of the speed.
             "torch.index_select": partial(torch.index_select, table, 0, drawn, out=other),
             "torch.Tensor.copy_": partial(torch.empty_like(other).copy_, table[:count]),
         }
         case = f"{target.nbytes / 2**30:.3g} GiB of rows of {row_bytes} bytes"
-        # A row that occurs twice counts twice.
+        # A row that the indices select twice counts twice.
         yield case, prepare(device, kernel, table, target, drawn), rivals, 0, 2 * target.nbytes
         expected = table[drawn.long()]
         assert torch.equal(target, expected) and torch.equal(other, expected)

@@ -20,7 +20,7 @@ from cuda.core import LaunchConfig
 import cuda_tma
 
 SMALL = ((128, 256, 64), (1, 8, 8), (1000, 520, 200), (777, 2048, 72), (2000, 4104, 1000))  # Each case is m, n, k.
-LARGE = ((3072, 3072, 3072), (4096, 4096, 4096), (8192, 8192, 8192))  # With 3072, the last round is half empty.
+LARGE = ((3072, 3072, 3072), (4096, 4096, 4096), (8192, 8192, 8192))  # For 3072, half of the last round is idle.
 TARGETS = ("sm_90a",)
 SOURCE = r"""
 #include <cuda_tma/epilogue.cuh>
@@ -125,7 +125,7 @@ def prepare(device, kernel, a, b, c):
     (m, k), (n, _) = a.shape, b.shape
     down, across, deep = -(-m // (tile_m * cluster)), -(-n // (share_n * cluster)), -(-k // tile_k)
     rounds = -(-down * across // (device.properties.multiprocessor_count // cluster))
-    clusters = -(-down * across // rounds)  # A multiprocessor that waits for other multiprocessors would draw power.
+    clusters = -(-down * across // rounds)  # The grid has no spare CTAs, because a waiting CTA draws power.
     config = LaunchConfig(grid=clusters * cluster, block=threads)
     return partial(cuda_tma.prepare(kernel, config, a, b, c, down, across, deep), device.default_stream)
 
@@ -135,7 +135,7 @@ def check(c, a, b, units=1):
     expected = a.float() @ b.float().T
     error = (c.float() - expected).abs()
     tolerance = units * (expected.abs() * 2**-8 + a.shape[1] ** 0.5 * 2**-15)
-    assert (error <= tolerance).all(), f"{tuple(c.shape)}: off by up to {error.max()}"  # A NaN also fails.
+    assert (error <= tolerance).all(), f"{tuple(c.shape)}: off by up to {error.max()}"  # A NaN is an error.
 
 
 def matmul(a, b, out):
@@ -160,7 +160,7 @@ def cases(sizes):
         yield f"{m} x {n} x {k} {short_name(dtype)}", run, rivals, 2 * m * n * k, 2 * (m * k + n * k + m * n)
         check(c, a, b)
         for other in others:
-            check(other, a, b, units=4)  # cuBLAS may add parts that it has rounded.
+            check(other, a, b, units=4)  # The bound is larger, because cuBLAS may round partial sums.
 
 
 if __name__ == "__main__":

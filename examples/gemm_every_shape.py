@@ -329,7 +329,7 @@ def prepare(device, a, b, c, bias=None, activation=None, variant=None):
     clusters = down * across
     if variant.splits == 1:
         at_once = clusters_at_once(device.properties.multiprocessor_count, variant.cluster)
-        # A multiprocessor that waits for other multiprocessors would draw power.
+        # The grid has no spare CTAs, because a waiting CTA draws power.
         clusters = -(-clusters // -(-clusters // at_once))
     config = LaunchConfig(grid=clusters * variant.cluster, block=cuda_tma.parameters_of(kernel).constants["threads"])
     left, right = (as_it_lies(x, y) for x, y in ((left, left_is_k_major), (right, right_is_k_major)))
@@ -347,7 +347,7 @@ def matmul(a, b, out):
     return partial(torch.matmul, a, b, out=out)
 
 
-RIVALS = {"torch.matmul": matmul}  # torch.matmul is a rival only for products without a bias or an activation.
+RIVALS = {"torch.matmul": matmul}  # The function torch.matmul computes no bias and no activation.
 
 
 def check(c, a, b, bias, activation, units=1):
@@ -384,7 +384,7 @@ def cases(problems):
         yield f"{m} x {n} x {k} {short_name(dtype)}", run, rivals, 2 * m * n * k, 2 * (m * k + n * k + m * n)
         check(c, a, b, bias, activation)
         for other in others:
-            check(other, a, b, None, None, units=4)  # cuBLAS may add parts that it has rounded.
+            check(other, a, b, None, None, units=4)  # The bound is larger, because cuBLAS may round partial sums.
 
 
 if __name__ == "__main__":

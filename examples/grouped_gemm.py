@@ -24,7 +24,7 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-# CHECKED contains the tokens of each expert in the first of several steps.
+# CHECKED contains the number of tokens of each expert in the first step.
 CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)
 
 
@@ -36,7 +36,7 @@ def routed(experts, tokens, is_skewed):
     return tuple(tuple(step[expert] for expert in range(experts)) for step in steps)
 
 
-MODELS = {  # Each model has its experts, N, K, and their total number of tokens.
+MODELS = {  # Each model has a number of experts, N, K, and one or more total numbers of tokens.
     "Mixtral 8x7B": (8, 14336, 4096, 8192, 2, 32, 512),
     "Qwen3 235B": (128, 3072, 4096, 32768, 8, 128, 2048),
     "DeepSeek-V3, an eighth": (32, 4096, 7168, 16384, 64),
@@ -238,7 +238,7 @@ def prepare(device, kernel, tokens, weights, memory, counts, drawn):
     experts, rows, depth = weights.shape
     assert experts <= most, f"{experts} experts: the kernel has room for {most}"
     config = LaunchConfig(grid=device.properties.multiprocessor_count // ctas * ctas, cluster=ctas, block=threads)
-    output = memory.unfold(0, side, 1).transpose(1, 2)  # Each row occurs `side` times: (i, j, n) is row i + j.
+    output = memory.unfold(0, side, 1).transpose(1, 2)  # Element (i, j, n) is element n of row i + j.
     arguments = tokens, weights.flatten(0, 1), counts, output, drawn, experts, rows, -(-depth // side)
     return partial(cuda_tma.prepare(kernel, config, *arguments), device.default_stream)
 

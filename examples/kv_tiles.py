@@ -17,10 +17,10 @@ from cuda.core import LaunchConfig
 import cuda_tma
 
 HEAD_DIMS = (64, 96, 128)  # The head dimension d is 64, 96 or 128.
-# Each case is (d, stages, rows of a tile, type, tiles of each CTA, number of CTAs or None for all that run at once).
+# Each case is (d, stages, rows of a tile, type, tiles of each CTA, number of CTAs); None means all concurrent CTAs.
 SMALL = tuple((*some, 5, 7) for some in itertools.product(HEAD_DIMS, (2, 3, 4), (64, 128), ("float16", "bfloat16")))
 LARGE = tuple((d, 3, 64, "bfloat16", 128, None) for d in HEAD_DIMS)
-# The values of CONSUMERS are read from the kernel.
+# The program reads the values of the constants in the kernel, such as CONSUMERS.
 THREADS = {"consumers": "CONSUMERS", "threads": "CONSUMERS + 32"}
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
@@ -119,7 +119,7 @@ def every_coordinate(device, dtype, d, rows, width):
     seq, step = 150, 16 // dtype.itemsize
     matrix = torch.randn(seq, d, device="cuda").to(dtype)
     padded = torch.nn.functional.pad(matrix, (width, width, rows, rows))
-    # The view contains the expected box for each start (seq, d).
+    # Element (i, j) of the view is the expected box for the coordinates (i, j).
     expected = padded.unfold(0, rows, 1).unfold(1, width, step)
     out = torch.full(expected.shape, torch.nan, device="cuda", dtype=dtype)
     threads = cuda_tma.parameters_of(kernel).constants["consumers"]
@@ -140,7 +140,7 @@ class Staging:
         rows, _ = parameters["k_map"].map_type.tile_dim
         at_once = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, smem_bytes)
         ctas = ctas or at_once * device.properties.multiprocessor_count
-        # The rows of one head follow those of another head, so a tile must not cross heads.
+        # The heads follow each other in memory, so a tile must not contain rows of two heads.
         shape = ctas * tiles * rows, d
         self.matrices = [torch.randn(shape, device="cuda", dtype=dtype) for _ in "kv"]
         self.staged, self.copies = ([torch.full_like(x, torch.nan) for x in self.matrices] for _ in range(2))
@@ -176,7 +176,7 @@ def cases(sizes):
         staging = Staging(device, getattr(torch, dtype), d, rows, stages, tiles, ctas)
         for read_again, case in ((False, f"d {d}"), (True, f"d {d}, kept in L2")):
             run = partial(staging.run, read_again)
-            moved_bytes = 4 * staging.staged[0].nbytes  # K and V are read and written.
+            moved_bytes = 4 * staging.staged[0].nbytes  # The kernel reads and writes both K and V.
             yield case, run, {"torch.Tensor.copy_": staging.copy}, 0, moved_bytes
             staging.check()
 

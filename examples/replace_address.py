@@ -47,7 +47,7 @@ def main():
     totals = torch.zeros(len(batches), dtype=torch.int64, device="cuda")
     descriptor = device.create_tensor_map(batches[0], window.options)
     for index, batch in enumerate(batches):
-        descriptor.replace_address(batch)  # A launch copies the 128 bytes, so no wait is needed.
+        descriptor.replace_address(batch)  # The launch copies the map, so no wait is needed.
         config = LaunchConfig(grid=(256 // columns, 256 // rows), block=columns)
         cuda_tma.launch(device.default_stream, config, kernel, descriptor, totals[index:])
     assert totals.tolist() == [int(batch.sum()) for batch in batches]

@@ -36,7 +36,7 @@ extern "C" __global__ void load_tile(const __grid_constant__ TiledMap<Window> ma
 def main():
     device = cuda_tma.Device()
     device.set_current()
-    stream = device.default_stream  # torch also uses the default stream.
+    stream = device.default_stream  # The launch uses the default stream, as torch does.
     kernel = cuda_tma.compile(SOURCE, "load_tile")
     window = cuda_tma.parameters_of(kernel)["map"].map_type
     rows, columns = window.tile_dim

@@ -11,7 +11,7 @@ from _example import start, torch
 
 import cuda_tma
 
-# Numbers take the place of the structure, so that the number of tokens may be symbolic under torch.compile.
+# The kernel takes numbers in place of a structure, so that torch.compile can make the number of tokens symbolic.
 EDITS = {
     "int count, Problem problem) {\n    auto& shared = dynamic_shared": (
         "int count, int queries, int keys,\n          int heads, int heads_of_kv, float scale) {\n"

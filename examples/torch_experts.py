@@ -20,13 +20,13 @@ def multiply(launch, tokens, weights, counts):
     """Return the product of each expert's tokens and its weights; the tokens of expert 0 are the first rows."""
     side, ctas, threads, _ = map(launch.parameters_of(compiled).constants.get, grouped_gemm.CONSTANTS)
     memory = tokens.new_empty(side + tokens.shape[0], weights.shape[1])
-    repeated = memory.unfold(0, side, 1).transpose(1, 2)  # each row `side` times, so that a store may end at any row
+    repeated = memory.unfold(0, side, 1).transpose(1, 2)  # The view repeats rows, so that a store may end at any row.
     drawn = counts.new_zeros(1)
     steps = -(-weights.shape[2] // side)
     config = {"grid": launch.multiprocessor_count // ctas * ctas, "cluster": ctas, "block": threads}
     arguments = tokens, weights.flatten(0, 1), counts, repeated, drawn, weights.shape[0], weights.shape[1], steps
     launch(lambda: config, compiled, *arguments)
-    return memory[side:].clone()  # an output of an operator has memory of its own
+    return memory[side:].clone()  # An operator must return an output with its own memory.
 
 
 def keep(ctx, inputs, output):

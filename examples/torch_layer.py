@@ -8,7 +8,7 @@ from _example import start, torch
 
 import cuda_tma
 
-# A thread has pairs of columns of a wgmma's accumulators (PTX ISA, "Register Fragments for wgmma").
+# The accumulators of a thread are pairs of adjacent columns (PTX ISA, "Register Fragments for wgmma").
 FUSED = """#pragma unroll
         for (int j = 0; j < TILE_N / 2; ++j) {
             const int column = tile.n + j / 4 * 8 + threadIdx.x % 4 * 2 + j % 2;

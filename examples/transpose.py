@@ -21,7 +21,7 @@ import cuda_tma
 from cuda_tma.smem import bank_conflicts
 
 SMALL = ((1004, 1500),)  # The tiles cross the edges of the small matrix.
-LARGE = ((16384, 16384), (32768, 32768))  # The matrices have 1 GiB and 4 GiB.
+LARGE = ((16384, 16384), (32768, 32768))  # The sizes of the matrices are 1 GiB and 4 GiB.
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
 #include <cuda_tma/tile.cuh>
@@ -83,7 +83,7 @@ def cases(shapes):
         config = LaunchConfig(grid=(-(-rows // size), -(-columns // size)), block=threads)
 
         transpose = partial(cuda_tma.prepare(kernel, config, source, target), device.default_stream)
-        rivals = {  # torch's function is a weak rival. A copy of the same size is the upper bound.
+        rivals = {  # A copy of the same size is the upper bound of the speed.
             "torch.Tensor.contiguous": source.t().contiguous,
             "cuMemcpyDtoD": partial(driver.cuMemcpyDtoDAsync, other.data_ptr(), source.data_ptr(), source.nbytes, 0),
         }

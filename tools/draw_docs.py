@@ -84,7 +84,8 @@ def finding() -> str:
         (found,) = gpu.launch(simulate.Config(1, 256), gpu.compile(source, "twice"), *arrays).errors
         console.print(Text.assemble(*described(found, Sources(source))), end="")
     drawn = console.export_svg(title="cuda-tma sanitize -- python twice.py", unique_id="finding")
-    return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # The pattern removes fonts from the network.
+    # The statement removes rules for fonts that a browser would download.
+    return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)
 
 
 def _compared(written: str, read: str) -> layouts.Comparison:

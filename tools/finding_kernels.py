@@ -11,7 +11,7 @@ LAUNCHES = {
     "barrier-divergence": {"block": 64},
     "wgmma-order": {"block": 128},
 }
-# CAPABILITIES has the compute capability of a kernel if it is not 9.0.
+# CAPABILITIES maps a kernel to its compute capability if that is not 9.0.
 CAPABILITIES = {"tensor-memory": "10.0", "tcgen05-order": "10.0"}
 _HEAD = """ #include <cuda_tma/tma.cuh>
  using namespace cuda_tma;

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cuda_tma import include_path
 
-# The headers in INTERNAL contain text of other headers, and macros around that text.
+# The headers in INTERNAL contain parts of other headers, and macros for those parts.
 INTERNAL = ("macros.cuh", "macros_end.cuh", "wgmma_macros.cuh", "wgmma_macros_end.cuh", "refuse.cuh", "signature.cuh")
 NAMESPACE = "namespace cuda_tma {"
 TOKEN = re.compile(
@@ -141,7 +141,7 @@ def _entries(text: str) -> list[Entry]:
         if kind == "section":
             section, comment, apart = found[0].strip(" -/\n"), "", True
         elif kind == "comment" and entries and not apart and text[:at].rpartition("\n")[2].strip():
-            # The comment continues on the line of the declaration.
+            # A comment on the same line as a declaration belongs to the declaration.
             entries[-1].declarations[-1] += "  " + found[0].splitlines()[0]
             at = text.index("\n", at)
             continue
@@ -187,7 +187,8 @@ def _with_body(text: str, begin: int, brace: int) -> tuple[str, str, int]:
         return f"{head} {{{_dedented(body).rstrip()}\n}};" if "\n" in body else f"{head} {{{body}}};", "", end
     if kind and kind[1] == "struct":
         return f"{head};", body, end
-    if re.search(r"\bconstexpr\b[^(]*$", head):  # The declaration is an array or a value in braces.
+    # A constant that is an array or is initialized in braces appears with its value.
+    if re.search(r"\bconstexpr\b[^(]*$", head):
         return _dedented(text[begin:end]), "", end
     return re.sub(r"\s*=$", "", head) + ";", "", end
 

@@ -36,7 +36,7 @@ def defined(module: str) -> set[str]:
     found: set[str] = set()
     for node in _source(module).body:
         found |= _names(node, is_package)
-    # The hooks of pytest have names that begin with pytest_.
+    # Functions whose names begin with pytest_ are hooks of pytest.
     return {name for name in found if not name.startswith(("_", "pytest_"))}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 RECORDS = ROOT / "docs" / "benchmarks"
-# A key of KERNELS is (example, case), with an empty text for all cases. The value is the description in docs/speed.md.
+# KERNELS maps (example, case) to the description in docs/speed.md, and an empty case stands for all cases.
 KERNELS = {
     ("copy_2d", "4 GiB"): "where to begin; 4 GiB",
     ("transpose", "4 GiB"): "swizzled tiles, no bank conflicts; 4 GiB",
@@ -24,7 +24,7 @@ KERNELS = {
     ("grouped_gemm", ""): "a mixture of experts; bf16",
 }
 RIVAL = "rival's"
-# The page marks the rivals in WEAK as weak.
+# The page marks each rival in WEAK as a weak rival.
 WEAK = {"torch.Tensor.contiguous", "torch.index_select", "a loop of torch.matmul"}
 
 
@@ -155,7 +155,7 @@ def conditions(page: str) -> str:
     return ", ".join(["Measured on one " + gpu, driver, *(found[0] for found in (core, torch) if found)])
 
 
-# BLOCKS has the function that writes each block, and the record that the function reads.
+# BLOCKS maps a block of a page to the function that writes the block and to the record that the function reads.
 BLOCKS: dict[str, tuple[Callable[[str], Iterator[str]], str]] = {
     "gpu": (beside, "gpu"),
     "threads": (threads, "gpu"),

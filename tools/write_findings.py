@@ -18,7 +18,7 @@ from cuda_tma import simulate
 from cuda_tma._command.excerpts import described
 from cuda_tma._command.sources import Sources
 
-_MOST_STEPS = 10_000  # The kernels on the page end before 10,000 steps, or never.
+_MOST_STEPS = 10_000  # Every kernel on the page either ends within 10,000 steps or never ends.
 
 
 def page() -> str:

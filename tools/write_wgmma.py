@@ -14,14 +14,14 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-# COUNTS contains the accumulators of a thread by their type (PTX ISA, "Matrix Shape"). N is 2 * count for f32 and s32,
-# and 4 * count for f16.
+# COUNTS maps a type of accumulators to the valid numbers of accumulator registers of a thread (PTX ISA, "Matrix
+# Shape"). The extent N is 2 * count for f32 and s32, and 4 * count for f16.
 COUNTS = {
     "f32": [n // 2 for n in range(8, 257, 8)],
     "f16": [n // 4 for n in range(8, 257, 8)],
     "s32": [n // 2 for n in (8, 16, 24, *range(32, 257, 16))],
 }
-BEHIND = 13  # At most 13 operands may follow the accumulators.
+BEHIND = 13  # The accumulators are followed by at most 13 other operands.
 
 _HEAD = """// SPDX-License-Identifier: Apache-2.0
 //

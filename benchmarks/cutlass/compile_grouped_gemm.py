@@ -26,7 +26,7 @@ def main() -> None:
     folders = [given.curand, *(given.cutlass / each for each in INCLUDES)]
     command = ["nvcc", *OPTIONS, *(f"-I{folder}" for folder in folders), str(given.cutlass / EXAMPLE)]
     ptx = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    # The names of files in the PTX lose the folders of this machine.
+    # The script removes the folders of this machine from the file names in the PTX.
     ptx = re.sub(r'(\.file\s+\d+ ")[^"]*/', r"\1", ptx)
     Path(__file__).with_name("grouped_gemm.ptx.xz").write_bytes(lzma.compress(ptx.encode(), preset=9))
 

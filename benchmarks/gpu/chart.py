@@ -12,7 +12,7 @@ from ..drawing import CEILING as FLOOR
 from ..drawing import OURS, PEER, begin, svg
 
 GOAL = "#d1242f"
-OUR_OTHER = "#c3e08a"  # OUR_OTHER is the color of another form of the same call, which has no goal.
+OUR_OTHER = "#c3e08a"  # OUR_OTHER is the color of calls for which the benchmarks set no goal.
 ROW_INCHES = 0.26
 PANEL_INCHES = 0.75
 COLUMNS = 2
@@ -43,7 +43,7 @@ def _draw_panel(panel: Any, comparison: Comparison) -> None:
     panel.set_yticks(range(len(rows)), [row.name.replace("`", "") for row in rows])
     panel.invert_yaxis()
     panel.set_xlim(0, 1.15 * max(max(row.median_ns, comparison.limit_ns(row) or 0) for row in rows))
-    panel.locator_params(axis="x", nbins=5)  # The setting leaves space for numbers of six digits.
+    panel.locator_params(axis="x", nbins=5)  # At most five ticks leave space for numbers of six digits.
     panel.set_xlabel("nanoseconds")
     for at, row in enumerate(rows):
         panel.barh(at, row.median_ns, color=_color(comparison, row), height=0.7)

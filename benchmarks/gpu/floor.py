@@ -93,7 +93,7 @@ class Floor:
         GPU.
         """
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
-        # The timer keeps the objects to which the pointers point.
+        # The timer keeps the arguments alive, because the C code has only pointers to them.
         pointers.arguments = arguments  # type: ignore[attr-defined]
         handles = ctypes.c_void_p(function), ctypes.c_void_p(stream)
         return self._timer(LAUNCHES[by], by, *handles, pointers)

@@ -139,7 +139,7 @@ def with_maps(bench: Bench, name: str, count: int, goal: Goal) -> list[Work]:
 
     def bindings() -> tuple[tuple, tuple]:
         maps = [bindings_map(scene.descriptor(2, memory)) for memory in range(count)]
-        # The value None stands for a struct of cuda.bindings.
+        # In the list of types, None stands for an argument that is a struct of cuda.bindings.
         return (*maps, address), (*[None] * count, ctypes.c_void_p)
 
     def cupys() -> tuple:

@@ -23,7 +23,7 @@ FLOOR = "C: 3 owning exchanges, 3 storages, 3 encodes, cuLaunchKernel"
 SEQUENCE = "C: the same, in the order of a launch"
 LAUNCH = "cuda_tma.launch, three tensors"
 GOAL = Goal(1.15, paired=True)
-COUNT = 7  # COUNT is the argument of the kernel that is not a map.
+COUNT = 7  # COUNT is the only argument of the kernel that is not a tensor map.
 
 SOURCE = """
 #include <cuda_tma/tile.cuh>

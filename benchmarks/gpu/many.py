@@ -14,7 +14,7 @@ from .floor import MAP_BYTES
 from .scene import BOXES, NBYTES, SHAPES, Scene
 
 COUNT = 10_000
-COMPARED = 100  # The bytes of the first COMPARED maps are compared with individual encodes.
+COMPARED = 100  # The benchmark compares the first COMPARED maps with maps that were encoded one by one.
 
 
 def tables(scene: Scene, repeats: int) -> list[Comparison]:

@@ -36,7 +36,7 @@ def by_triton(tokens: Any, weights: Any, ends: Any) -> regimes.Run:
     return triton_experts.of_experts(tokens, weights, ends)
 
 
-# BESIDE contains rivals that need more than a call; see `_example.py`.
+# BESIDE contains rivals that need a preparation before the measured call.
 BESIDE: dict[str, dict[str, Callable[..., regimes.Run]]] = {
     "gemm": CUBLASLT,
     "gemm_every_shape": CUBLASLT,
@@ -87,7 +87,7 @@ def measured(name: str, load: Callable[[str], Any] | None = None) -> Iterator[Fi
         module = (load or _beside_more)(name)
         timed: list[Figure] = []
         for case in module.cases(module.LARGE):
-            yield from timed  # The example has continued, so it has checked its results.
+            yield from timed  # The example checks its results before it yields the next case.
             timed = timings(name, *case)
         yield from timed
     except Exception as error:

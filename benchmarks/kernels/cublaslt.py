@@ -73,7 +73,7 @@ class Product:
         most = ctypes.byref(_size(WORKSPACE_BYTES))
         _call("cublasLtMatmulPreferenceSetAttribute", preference, MAX_WORKSPACE_BYTES, most, _size(8))
         results = (Algorithm * count)()
-        # The layouts of C, which cuBLASLt does not read, and of D are equal.
+        # The matrices C and D have the same layout, and cuBLASLt does not read C.
         layouts = [*self.layouts, self.layouts[-1]]
         request = self.operation, *layouts, preference, count, results, ctypes.byref(found)
         _call("cublasLtMatmulAlgoGetHeuristic", _handle(), *request)
@@ -91,7 +91,8 @@ class Product:
         workspace = ctypes.c_void_p(_workspace().data_ptr()), _size(WORKSPACE_BYTES)
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         operands = one, b, of_b, a, of_a, zero, out, of_out, out, of_out
-        algo = ctypes.byref(algorithm)  # The algorithm is the first field of the structure.
+        # A pointer to the structure is also a pointer to its first field, the algorithm.
+        algo = ctypes.byref(algorithm)
         _call("cublasLtMatmul", _handle(), self.operation, *operands, algo, *workspace, stream)
 
 

@@ -34,7 +34,7 @@ class After:
 
 
 TURNS, WARM_UP_TURNS = 40, 5
-# The GPU waits four milliseconds, in which Python queues 16 turns or a burst.
+# The GPU waits for four milliseconds, while Python adds 16 launches or a burst of launches to the queue.
 SHORT_MS, BATCH, HOLD_UP_CYCLES = 0.1, 16, 8_000_000
 PAUSE_S, BURST_LAUNCHES, BURSTS = 0.25, 8, 2
 WARM_UP_MS, SUSTAINED_MS, LEAST_TURNS, MOST_TURNS = 500, 700, 20, 2000

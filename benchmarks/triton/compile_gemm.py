@@ -38,7 +38,7 @@ def main() -> None:
     source = ASTSource(gemm, signature, constexprs=TILE)
     compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=OPTIONS)
     folder = Path(__file__).parent
-    # The names of files in the PTX lose the folders of this machine.
+    # The script removes the folders of this machine from the file names in the PTX.
     ptx = re.sub(r'(\.file\s+\d+ ")[^"]*/', r"\1", compiled.asm["ptx"])
     (folder / "gemm.ptx.gz").write_bytes(gzip.compress(ptx.encode(), 9, mtime=0))
     metadata = compiled.metadata

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "fingerprint", "read_baseline", "without_known"]
 
-FINGERPRINT = "cudaTma/v1"  # SARIF uses the key "cudaTma/v1"; a new formula of the fingerprint needs a new number.
+# The key "cudaTma/v1" in SARIF needs a new number if the formula of the fingerprint changes.
+FINGERPRINT = "cudaTma/v1"
 _HEXADECIMAL = re.compile("[0-9a-f]{32}")
 
 

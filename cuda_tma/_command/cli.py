@@ -52,8 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = _outcome(list(sys.argv[1:] if argv is None else argv))
         if sys.stdout is not None:
-            # The flush precedes the end of Python, whose own flush reports an error if the reader has closed the
-            # output.
+            # The command flushes its output, because the flush at Python's exit prints an error if the reader closed
+            # the pipe.
             sys.stdout.flush()
         return status
     except KeyboardInterrupt:
@@ -75,7 +75,7 @@ def _outcome(argv: list[str]) -> int:
         arguments = parser(_COMMANDS).parse_args(argv)
         arguments.program = program
         return arguments.run(arguments)
-    except SystemExit as end:  # The module argparse raises SystemExit after --help and --version.
+    except SystemExit as end:  # The parser argparse raises SystemExit after it prints the help or the version.
         return int(end.code or ACCEPTED)
     except Misuse as error:
         status, answer = error.status, {"error": str(error)}
@@ -84,7 +84,7 @@ def _outcome(argv: list[str]) -> int:
         status, answer = REFUSED, {"accepted": False, "violations": violations, "error": str(error)}
     except MemoryError:
         status, answer = UNSUPPORTED, {"error": f"{_what(argv)} needs more memory than this process may have"}
-    except TensorMapFault as fault:  # The load that the command should draw has a fault.
+    except TensorMapFault as fault:  # The command cannot draw the load, because the load has a fault.
         status, answer = REFUSED, {"error": str(fault)}
     if "--json" in argv:
         print_json(answer)
@@ -197,7 +197,7 @@ def _plot(arguments: argparse.Namespace) -> int:
     if arguments.html is not None:
         return _explore(arguments)
     _check_plot(arguments)
-    # For a name without a suffix, matplotlib would add a suffix and write another file.
+    # If the file name had no suffix, matplotlib would add one and write to a different file.
     if not Path(arguments.output).suffix:
         raise Misuse(f"--output {arguments.output} has no suffix to select a format; end it with .png, .svg or .pdf")
     params = given_map(arguments)
@@ -342,6 +342,7 @@ def _is_said_by(raw: bytes, params: Params) -> bool:
     found = decode(raw)
     if not isinstance(params, Im2colWideParams):
         return found == params
-    assert isinstance(found, Im2colParams)  # The decoder returns Im2colParams for a wide map.
+    # The 128 bytes do not distinguish an im2col wide map, so the decoder returns Im2colParams for it.
+    assert isinstance(found, Im2colParams)
     corners = found.pixel_box_lower_corner[0], found.pixel_box_upper_corner[0]
     return corners == (params.pixel_box_lower_corner_width, params.pixel_box_upper_corner_width)

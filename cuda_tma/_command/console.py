@@ -21,7 +21,7 @@ def print_json(value: Any) -> None:
 
 def complain(text: str) -> None:
     """Print an error on standard error, if the stream is open."""
-    if sys.stderr is None:  # If the stream is closed, print would use standard output.
+    if sys.stderr is None:  # A closed stream is None, for which print() would write to standard output.
         return
     try:
         print(f"cuda-tma: {printable(_cut(text))}", file=sys.stderr, flush=True)
@@ -84,7 +84,8 @@ def _print_by_rich(title: str, head: Sequence[str], rows: list[Sequence[str]], p
     widths = _widths(head, rows)
     if prose:
         widths[-1] = max(len(word) for row in (head, *rows) for word in row[-1].split())
-    if sum(widths) + 3 * len(widths) + 1 > console.width:  # Each column of a table adds a line and two spaces.
+    # Each column of a table needs a vertical line and two spaces.
+    if sum(widths) + 3 * len(widths) + 1 > console.width:
         return False
     # An object of type Text is printed unchanged, including [brackets].
     table = Table(title=Text(title) if title else None)

@@ -78,17 +78,16 @@ extern "C" __global__ void blur(const __grid_constant__ PICTURE picture, const _
 }
 """
 
-TILE, HALO = 64, 4  # The innermost coordinate must be a multiple of 16 bytes, which are 4 floats.
+TILE, HALO = 64, 4  # The halo has 4 floats, because the innermost coordinate must be a multiple of 16 bytes.
 # The weights are the 8th row of Pascal's triangle.
 WEIGHTS = np.array([1, 8, 28, 56, 70, 56, 28, 8, 1], np.float32) / 256
-# The demo defines the maps in Python, and the kernel receives their types. The emulator therefore has the maps without
-# a compiler.
+# The demo defines the types of the maps in Python, so the emulator can use the maps without a compiler.
 PICTURE, RESULT = (
     MapType(mode="tiled", tile_dim=(1, extent, extent), data_type=TensorMapDataType.FLOAT32)
     for extent in (TILE + 2 * HALO, TILE)
 )
 DEFINES = {"PICTURE": str(PICTURE), "RESULT": str(RESULT)}
-TOLERANCE = 1e-5  # The tolerance is relative to the largest value, for float32 sums of 81 terms in another order.
+TOLERANCE = 1e-5  # The tolerance is relative to the largest value, because NumPy adds the 81 terms in another order.
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -121,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{columns} x {rows} pixels, {counted(planes, 'plane', 'planes')}: {seconds:.2f} s in all")
     try:
         write_png(output, side_by_side(picture, blurred))
-    except (OSError, ValueError) as error:  # A ValueError occurs if the name contains a null byte.
+    except (OSError, ValueError) as error:  # Python raises ValueError if the file name contains a null byte.
         raise Misuse(f"--output {output} cannot be written: {error}") from None
     print(f"before and after: {output}")
     verdict = compare(blurred, blur(with_zero_border(picture)), TOLERANCE * float(np.abs(picture).max()))
@@ -197,7 +196,8 @@ def _decoded(path: Path) -> np.ndarray:
 def side_by_side(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Return two pictures side by side in 8-bit RGB, with the range of values of the first picture."""
     low, high = float(before.min()), float(before.max())
-    gap = np.full((before.shape[0], before.shape[1], 8), high)  # A float32 may not represent high - low.
+    # The computation uses float64, because the difference of two float32 values may exceed float32.
+    gap = np.full((before.shape[0], before.shape[1], 8), high)
     both = (np.concatenate([before, gap, after], axis=2) - low) / ((high - low) or 1)
     rgb = both[:3] if len(both) >= 3 else both[[0, 0, 0]]
     return np.round(np.clip(np.nan_to_num(rgb), 0, 1) * 255).astype(np.uint8).transpose(1, 2, 0)
@@ -210,7 +210,7 @@ def write_png(path: Path, rgb: np.ndarray) -> None:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     rows, columns, _ = rgb.shape
-    # The picture has 8 bits per color, in the order RGB.
+    # The PNG has 8 bits for each of the colors red, green and blue.
     header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
     # Each line of a PNG starts with the number of its filter, which is 0 (no filter).
     lines = np.pad(rgb.reshape(rows, -1), ((0, 0), (1, 0)))
@@ -239,7 +239,7 @@ def compare(result: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
     if error.max() <= tolerance:
         return ""
     plane, row, column = np.unravel_index(error.argmax(), error.shape)
-    wrong = np.count_nonzero(~(error <= tolerance))  # A NaN also counts as wrong.
+    wrong = np.count_nonzero(~(error <= tolerance))  # The comparison reports a NaN as a wrong pixel.
     return (
         f"WRONG: {wrong} pixel(s), the worst in plane {plane}, row {row}, column {column}: "
         f"{result[plane, row, column]:g} where NumPy computes {expected[plane, row, column]:g}"
@@ -270,7 +270,8 @@ def find_gpu() -> tuple[Device | None, str]:
         device = Device()
         device.set_current()
     except Exception as error:
-        # A missing driver, a missing device and a failing device each cause a different exception.
+        # The type of the exception depends on whether the driver is missing, the device is missing, or the device
+        # fails.
         return None, str(error).splitlines()[0].partition(" (")[0]
     if device.compute_capability < TMA_SINCE:
         return None, f"{device.name} has compute capability {device.arch}; TMA needs 90 or later"
@@ -286,7 +287,7 @@ def find_way(emulate: bool) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
         return f"Running on {gpu.name}.", partial(blur_on_gpu, gpu)
     try:
         kernel = simulated_kernel()
-    except RuntimeError as error:  # The machine has no NVRTC.
+    except RuntimeError as error:  # The import fails if the machine has no NVRTC.
         return f"No GPU and no compiler found: running on the emulator.\n({reason}; {error})", blur_by_emulator
     return f"No GPU found: running on the simulator.\n({reason})", partial(blur_by_simulator, *kernel)
 

@@ -17,17 +17,17 @@ _HOW = (
     "Pass 256 hex digits in a row or in pairs, in the order of memory; or words, each with its most significant digit "
     'first, as C prints them: 16 of 16 digits ("0x%016llx") or 32 of 8 ("0x%08x")'
 )
-_MOST_BYTES = 1 << 16  # The limit on a file is far above the size of any dump of 128 bytes.
+_MOST_BYTES = 1 << 16  # The limit on the size of a file is far above the size of a dump of 128 bytes.
 _SEPARATORS = re.compile(r"[\s,;_(){}\[\]]+")
-# The pattern matches the address that a debugger prints at the start of a line. The pattern matches only within a line,
-# because a match across lines needs quadratic time.
+# The pattern for the address that a debugger prints at the start of a line does not cross line ends, because a search
+# across lines takes quadratic time.
 _ADDRESS = re.compile(r"^[ \t]*(?:0x)?[0-9a-f]+(?:[ \t]*<[^<>\n]*>)?:", re.IGNORECASE | re.MULTILINE)
 _GROUP = re.compile(r"(0x)?([0-9a-f]+?)u?l{0,2}", re.IGNORECASE)  # The letters u and l are the suffix of a C constant.
 # The number of words in a dump of 128 bytes determines the size of a word.
 _WORD_BYTES = {DESCRIPTOR_BYTES // size: size for size in (1, 2, 4, 8)}
 _DIGITS = re.compile(r"[\s,;_(){}\[\]0-9a-fxul]+", re.IGNORECASE)
 _TEXT = re.compile(r"[\s!-~]+")  # The pattern matches printable ASCII.
-# Words without 0x have 2, 8 or 16 digits: xxd prints groups of 4 digits as bytes in order, but hexdump prints words.
+# A group of 4 digits without 0x is ambiguous: xxd prints bytes in order, but hexdump prints words.
 _WORD_DIGITS = (2, 8, 16)
 _LONGEST_WORD = 16
 
@@ -89,11 +89,11 @@ def _plain_digits(groups: tuple[str, ...]) -> bytes:
         raise _unreadable(f"it has {len(digits)} hex digits, but 128 bytes have 256")
     if len(set(lengths)) == 1 and lengths[0] in _WORD_DIGITS:
         words = b"".join(bytes.fromhex(group)[::-1] for group in groups)
-        # The hex(" ", 8) of Python, or xxd -g 8, writes groups of 16 digits as bytes in order.
+        # Python's bytes.hex(" ", 8) and xxd -g 8 print groups of 16 digits, with the bytes in order.
         if _is_a_drivers(bytes.fromhex(digits)) and not _is_a_drivers(words):
             raise _unreadable(f"{_count(groups)} of {lengths[0]} digits are a map as bytes in order, but not as words")
         return words
-    # A text of several lines of digits may have a shorter last line.
+    # Only the last line of a dump may have fewer digits than the other lines.
     if min(lengths[:-1], default=lengths[0]) > _LONGEST_WORD:
         return bytes.fromhex(digits)
     raise _unreadable(f"{_count(groups)} of {min(lengths)} to {max(lengths)} digits could be bytes in order, or words")

@@ -67,7 +67,7 @@ def _excerpt(places: Sequence[Place], ptx_line: int, sources: Sources, style: st
     if not ptx_line or any(sources.lines(place.file) for place in (*own, *written)):
         return
     file = sources.file
-    if file.suffix == ".ptx":  # For a .ptx file, the text of the line is available.
+    if file.suffix == ".ptx":  # A .ptx file itself contains the line of the finding.
         yield f"  --> {shown_path(str(file))}:{ptx_line}\n", "blue"
         lines = sources.lines(str(file))
         if ptx_line <= len(lines):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 __all__ = ["ACCEPTED", "INTERRUPTED", "MISUSE", "REFUSED", "UNREAD", "UNSUPPORTED", "Misuse", "Unsupported"]
 
-ACCEPTED = 0  # The status 0 also means that the map was decoded or drawn, or that both maps are equal.
-REFUSED = 1  # The status 1 also means that both maps differ, a kernel has errors, or the demo's picture is wrong.
+# The commands for tensor maps also return status 0 if they decode or draw a map, or compare two equal maps.
+ACCEPTED = 0
+# The commands return status 1 if two maps differ, a kernel has errors, or the picture of the demo is wrong.
+REFUSED = 1
 MISUSE = 2
 UNSUPPORTED = 3
 INTERRUPTED = 128 + 2  # A shell returns 130 for a program that SIGINT ended.

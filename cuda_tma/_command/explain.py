@@ -158,7 +158,8 @@ def _described(posted: PostedMap) -> str:
     if isinstance(params, TiledParams):
         parts.append(f"box {tuple(reversed(params.box_dim))}")
     else:
-        assert isinstance(params, Im2colParams)  # The decoder returns Im2colParams for every other tensor map.
+        # The decoder returns Im2colParams for every tensor map that is not tiled.
+        assert isinstance(params, Im2colParams)
         parts.append(f"im2col, {params.channels_per_pixel} channels of {params.pixels_per_column} pixels")
     parts.append(f"swizzle {word_of('swizzle', params.swizzle) or params.swizzle}")
     if params.interleave:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["kept_beside"]
 
-# The pattern matches characters that a file name of another system may contain, but the name of a copy must not.
+# The pattern matches characters that some operating systems do not allow in file names.
 _UNFIT = re.compile(r"[^\w.-]")
 
 

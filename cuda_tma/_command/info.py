@@ -12,7 +12,7 @@ from .._limits import TMA_SINCE
 __all__ = ["facts"]
 
 _PACKAGES = ("cuda-tma", "cuda-core", "cuda-bindings", "numpy", "ml_dtypes", "rich", "matplotlib", "nvidia-cuda-nvrtc")
-# The table contains, for each entry point, the first CUDA version that has it and its purpose.
+# Each row contains an entry point of the driver, the first CUDA version with this entry point, and its purpose.
 _OPTIONAL_FUNCTIONS = {
     "cuTensorMapEncodeTiled": (12000, "tiled and im2col maps"),
     "cuTensorMapEncodeIm2colWide": (12080, "im2col wide maps"),

@@ -36,9 +36,9 @@ _BYTES = re.compile(r"hex:(?P<digits>([0-9a-fA-F]{2})*)")
 _NUMBER = re.compile(r"[+-]?([0-9]+|0[xX][0-9a-fA-F]+)")
 _FLOAT = re.compile(r"[+-]?(([0-9]+\.?|[0-9]*\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)", re.IGNORECASE)
 _MOST_DIGITS = 64  # A number has at most 64 binary digits, because no parameter of a kernel has a longer type.
-# The pattern matches the dtypes of ml_dtypes that NumPy lacks.
+# The pattern matches dtypes that the package ml_dtypes adds to NumPy.
 _NARROW = re.compile(r"bfloat16|u?int[1-7]|float[4-8]_\w+")
-_NUMBERS = "biufc"  # The letters are NumPy's kinds of dtypes that contain numbers.
+_NUMBERS = "biufc"  # Each letter is a kind of NumPy dtypes that contain numbers.
 _MAP_BYTES = 128
 _SEED = 0  # A fixed seed makes arrays of random numbers equal in each run.
 

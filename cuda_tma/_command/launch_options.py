@@ -11,7 +11,7 @@ from .options import capability, integer, sizes
 
 __all__ = ["add_capability", "add_launch", "add_sanitize"]
 
-# The defaults are equal to those of Device.launch, which the other commands do not import.
+# The defaults repeat those of Device.launch, because the import of the simulator would slow down other commands.
 _MOST_STEPS = 4_000_000
 _USAGE = """cuda-tma sanitize [options] -- COMMAND...
        cuda-tma sanitize [options] LAUNCHES

@@ -24,7 +24,7 @@ from .options import COMMON, CONVOLUTION, CORNERS, OPTIONS, TILED, WIDE, Option
 __all__ = ["given_map", "read_bytes"]
 
 _BY_NAME = {option.name: option for option in OPTIONS}
-# The table contains the options that determine the mode of a map, and the options that each mode requires.
+# The table contains, for each mode of a map, the options that select the mode and the options that the mode requires.
 _MARKS = {"wide": WIDE, "kernel_size": CONVOLUTION, "lower_corner": CORNERS, "upper_corner": CORNERS, "box": TILED}
 _PIXELS = ("channels", "pixels")
 _NEEDS = {
@@ -110,7 +110,7 @@ def _options(mode: str, given: dict[str, Any]) -> Any:
     common = {name: given[name] for name in COMMON if name in given}
     try:
         return _MAKERS[mode](given, common)
-    except TypeError as error:  # The class Convolution raises a TypeError if its arguments do not fit each other.
+    except TypeError as error:  # The class Convolution raises TypeError if the ranks of its arguments differ.
         raise Misuse(str(error)) from None
 
 

@@ -16,7 +16,7 @@ from ..enums import TensorMapDataType, TensorMapIm2ColWideMode
 __all__ = ["COMMON", "CONVOLUTION", "CORNERS", "OPTIONS", "TILED", "WIDE", "Option", "capability", "data_type", "dtype"]
 __all__ += ["integer", "sizes"]
 
-# A number of 25 digits has more than 64 bits, but fewer digits than the limit of int().
+# A number of 25 digits exceeds 64 bits, and Python's int() accepts the number.
 _INTEGER = r"[+-]?[0-9]{1,25}"
 
 

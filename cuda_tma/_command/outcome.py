@@ -124,7 +124,7 @@ def coverage(outcome: Outcome) -> str:
     parts = [f"{counted(len(judged), 'launch', 'launches')} judged"]
     parts[0] += f" under {counted(tried, 'schedule', 'schedules')}" if tried else ""
     errors, advice = outcome.count("error"), outcome.count("advice")
-    if judged or errors:  # Without a checked launch, the text "no errors" would mislead.
+    if judged or errors:  # If no launch was checked, the message "no errors" would be misleading.
         parts.append(counted(errors, "error", "errors") if errors else "no errors")
     parts += [f"{counted(advice, 'piece', 'pieces')} of advice"] * bool(advice)
     parts += [f"{outcome.known} known from the baseline"] * bool(outcome.known)

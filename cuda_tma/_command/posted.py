@@ -66,7 +66,8 @@ class Posted(NamedTuple):
 _BY_TEXT = {row.text: row for row in CUDA_ERRORS.values()}
 _NAME = r"\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+)"
 _TEXT = "|".join(sorted(map(re.escape, _BY_TEXT), key=len, reverse=True))
-_BEFORE_A_NUMBER = (  # The patterns also match errors of other programs, and errors in other languages.
+# The patterns match the words before an error number in messages of several programs and languages.
+_BEFORE_A_NUMBER = (
     r"TMA descriptor|tensor map|(?<!exit )\b(?:code|status)(?=\s*[:：=(\[])|"
     r"(?:return(?:ed)?|result|driver|CUDA|with|[,;(])[ _-]?(?:code|status)|error(?:[ _]code)?|CUresult|result|returned|"
     r"failed with|failed(?=\s*[:=(])|Fehler(?:code)?|erreur|ошибка|错误|エラー"
@@ -135,10 +136,10 @@ _FIELD = re.compile(
 )
 _DEEP_GEMM = re.compile(
     r"Making TMA desc: global memory: {n} {n}, shared memory: {n} {n}, outer stride: {n}, swizzle: {n}"
-    # The limit of 25 digits avoids an error of int(), which refuses 5,000 digits.
+    # A number has at most 25 digits, because Python's int() refuses numbers of 5,000 digits.
     r"(?: \(base: \d{1,25}\))?,? elem size: {n}".replace("{n}", r"(\d{1,25})")
 )
-# In a format with tmaFormat, the error precedes the fields; in other formats the error follows the fields.
+# A log with the field tmaFormat prints the error before the fields, and other logs print the error after the fields.
 _ERROR_FIRST = ("tmaFormat",)
 _NEEDED = ("global_dim", "box_dim", "global_strides")
 
@@ -250,7 +251,7 @@ def _deep_gemm(text: str) -> Iterator[PostedMap]:
 
 _LITERAL = re.compile(r"""b(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""")
 _DIGITS = re.compile(r"(?<![0-9a-z])[0-9a-f][\s,;_(){}\[\]0-9a-fxul]{200,3000}(?![0-9a-z])", re.I)
-# The pattern matches text next to digits: an address of gdb or xxd, an index, or the prefix of a byte in C.
+# The pattern matches text that may be next to the digits of a dump: an address, an index, or the prefix 0x.
 _AROUND = re.compile(
     r"^[ \t]*(?:(?:0x)?[0-9a-f]{3,16}(?:[ \t]*<[^<>\n]*>)?:|[\w.>-]*\[\d{1,3}\][ \t]*[:=]?)[ \t]+|\\x", re.I | re.M
 )
@@ -288,7 +289,7 @@ def _without_addresses(text: str) -> str:
 
 def _literal(text: str) -> bytes | None:
     try:
-        with warnings.catch_warnings():  # Python 3.12 warns of escapes such as \\9.
+        with warnings.catch_warnings():  # Python 3.12 emits a warning for an escape such as \\9.
             warnings.simplefilter("ignore")
             value = ast.literal_eval(text)
     except (SyntaxError, ValueError):
@@ -315,7 +316,7 @@ def _hexadecimal(text: str) -> bytes | None:
 _BARRIER = re.compile(
     r"mbarrier(?:[ \t]+(?:word|state))?[ \t]*(?:[:=][ \t]*)?0x(?P<word>[0-9a-f]{1,16})\b"
     r"|mbarrier[^\n]{0,60}?\b(?:0x)?(?P<later>[0-9a-f]{16})\b"
-    # A debugger prints an mbarrier as an address and 16 hex digits.
+    # A debugger prints the address of an mbarrier, and then its value as 16 hexadecimal digits.
     r"|\A\s*(?:0x[0-9a-f]+:\s*)?(?:0x)?(?P<alone>[0-9a-f]{16})\s*\Z",
     re.I,
 )

@@ -57,7 +57,7 @@ def _is_recording(path: str) -> bool:
     try:
         return is_recording(path)
     except (OSError, ValueError):
-        return False  # The command reads the file as C++ or PTX, and its parser reports the error.
+        return False  # The command reads an unrecognized file as C++ or PTX, so that the parser reports the error.
 
 
 def _deliver(

@@ -64,7 +64,7 @@ def _results(
         made["partialFingerprints"] = {FINGERPRINT: fingerprint(launch, finding, sources)}
         if finding in report.suppressed:
             reason = next(each.reason for each in suppressions if each.covers(finding))
-            # SARIF treats a suppression without a status as accepted.
+            # A suppression without a status counts as accepted in SARIF.
             accepted = {"kind": "external", "justification": reason}
             made["suppressions"] = [accepted]
         yield cause_of(launch, finding), made
@@ -202,7 +202,7 @@ class _Result:
             return {"physicalLocation": _physical(own[0], self._sources)}
         file = self._sources.file
         where: Json = {"artifactLocation": _artifact(str(file))}
-        if ptx_line and file.suffix == ".ptx":  # The PTX of NVRTC is not in a file.
+        if ptx_line and file.suffix == ".ptx":  # The PTX that NVRTC generates is not in a file.
             where["region"] = {"startLine": ptx_line}
         return {"physicalLocation": where}
 

@@ -86,7 +86,7 @@ def _working_directory() -> Iterator[str]:
     """Yield the working directory, unless it is the root, which contains every file."""
     try:
         folder = os.getcwd()
-    except OSError:  # Another process may have removed the folder.
+    except OSError:  # Another process may have removed the working directory.
         return
     if os.path.dirname(folder) != folder:
         yield folder
@@ -98,7 +98,7 @@ def _small_file(path: str, most_bytes: int) -> bytes:
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise ValueError(f"{path} is not a regular file")
-        data = file.read(most_bytes + 1)  # The size of a file in /proc is 0.
+        data = file.read(most_bytes + 1)  # The system reports the size 0 for every file in /proc.
     if len(data) > most_bytes:
         raise ValueError(f"{path} has more than {most_bytes} bytes")
     return data

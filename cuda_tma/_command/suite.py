@@ -50,7 +50,7 @@ class Suite:
         self._launches: list[Launched] = []
         self._notes: dict[str, None] = {}
         self._begun = time.perf_counter()
-        # The dictionary contains the kinds of errors that the running test must have, and whether the test has them.
+        # Each key is a kind of error that the running test must cause, and its value is true after the error occurs.
         self._expected: dict[str, bool] = {}
         try:
             self._options, self._arguments = _options(options)

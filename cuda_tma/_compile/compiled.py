@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiled", "compiled_of", "remember"]
 
-# The pattern finds the start of a function, because a line of assembly may look like the end of a function.
+# The pattern finds the start of each function, because inline assembly may contain a line like the end of a function.
 _FUNCTION = r"\n(?=(?:\.\w+ )*\.(?:entry|func) )"
 # The header dynamic_shared.cuh writes the comment "cuda_tma::dynamic_shared" into the PTX.
 _DYNAMIC_SHARED = r"// cuda_tma::dynamic_shared (\d+)"
@@ -84,7 +84,7 @@ class Compiled:
 
 
 _known: WeakKeyDictionary[Kernel, Compiled] = WeakKeyDictionary()
-# The lock protects _known, because one operation on a WeakKeyDictionary is several operations on a dict.
+# The lock protects _known, because an operation on a WeakKeyDictionary is not atomic.
 _lock = Lock()
 
 

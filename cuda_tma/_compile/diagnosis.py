@@ -13,27 +13,28 @@ from .source_text import kernels_of
 
 __all__ = ["NVRTC_WHEEL", "diagnose", "diagnose_assembly", "diagnose_refusal", "is_of_assembler", "nvrtc_wheel"]
 
-# The pattern matches `gemm.cu(3): error: identifier "foo" is undefined`, also with a number or the word catastrophic.
+# The pattern matches an error of the compiler, such as `gemm.cu(3): error: identifier "foo" is undefined`.
 _ERROR = re.compile(
     r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)$", re.MULTILINE
 )
-# The pattern matches `instantiation of "void load(...)" at line 20 of k.cu`. A line without a file name refers to the
-# file of the error.
+# The pattern matches `instantiation of "void load(...)" at line 20 of k.cu`. If the line contains no file name, the
+# file of the error contains the instantiation.
 _INSTANTIATED = re.compile(r'^ +instantiation of ".*" at line (\d+) of (.+)$', re.MULTILINE)
-# ... was declared deprecated ("take a reference")
+# The pattern matches a message that ends in `declared deprecated ("take a reference")`.
 _DEPRECATED = re.compile(r'declared deprecated \("(.+)"\)')
-# The log contains "__nv_name_map" in place of a file for name expressions, which the log shows as pragmas.
+# For an error in a name expression, the log of NVRTC contains "__nv_name_map" in place of a file name.
 _EXPRESSIONS = "__nv_name_map"
-# The pattern matches `ptxas application ptx input, line 23; error   : Not a name of any known instruction: 'nonsense'`.
+# The pattern matches an error of ptxas, such as `ptxas application ptx input, line 23; error : Unknown symbol`.
 _ASSEMBLER_ERROR = re.compile(r"^ptxas .*?, line (?P<line>\d+); error\s*: (?P<text>.*)$", re.MULTILINE)
-# The pattern matches `.loc 4 41 1, function_name L3, inlined_at 3 48 9`, which contains file, line and column. An
-# inlined function also has the place of its call.
+# The pattern matches `.loc 4 41 1, function_name L3, inlined_at 3 48 9`, which contains file, line and column. The
+# directive for an inlined function also contains the place of the call.
 _LOCATION = re.compile(r"^\s*\.loc\s+(?P<at>\d+ \d+ \d+)(?:.*inlined_at (?P<call>\d+ \d+ \d+))?", re.MULTILINE)
 _FILE = re.compile(r'^\s*\.file\s+(\d+) "(.*?)"', re.MULTILINE)
 # The assembler prints messages of refuse.cuh. In a message, _ stands for a space and __ for a colon.
 _OWN_SENTENCE = re.compile(r"Not a name of any known instruction: 'cuda_tma_error__(\w+)'")
 
-_REFUSAL = re.compile(r"^[ \t]*cuda_tma_error__(\w+);", re.MULTILINE)  # The PTX contains the same message.
+# The PTX of a refused kernel contains the message as an instruction.
+_REFUSAL = re.compile(r"^[ \t]*cuda_tma_error__(\w+);", re.MULTILINE)
 
 
 def nvrtc_wheel(bindings: str) -> str:
@@ -48,7 +49,7 @@ def nvrtc_wheel(bindings: str) -> str:
 
 
 NVRTC_WHEEL = nvrtc_wheel(bindings_version)
-# The table contains remedies that the compiler's messages lack. Each key is a part of a message.
+# The table contains remedies that the compiler's messages lack. Each key is a part of a message of the compiler.
 _REMEDIES = {
     "open source file": 'name its folder by options=["-I/folder"]; CUDA\'s own headers are in '
     'cuda.pathfinder.find_nvidia_header_directory("cudart")',
@@ -75,7 +76,7 @@ def diagnose(log: str, source: str, file: str, name: str, target: str) -> Compil
     if elsewhere:
         first = elsewhere[0]
         place, line = _caller(first, log) or (first["file"], int(first["line"]))
-        is_shown = "^" in log and place == first["file"]  # The log of NVRTC for CUDA 12.0 does not show the line.
+        is_shown = "^" in log and place == first["file"]  # NVRTC 12.0 does not print the source line.
         shown = "" if is_shown or place != file else _line(source, line)
         return _error(name, target, place, line, first["text"] + _reason(first, log), shown + log)
     if not errors:

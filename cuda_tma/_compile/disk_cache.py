@@ -29,11 +29,11 @@ __all__ = ["MODULE_SUFFIX", "MOST_BYTES", "DiskCache", "cache_folder"]
 
 MAGIC = b"cuda_tma kernel 3\n"
 SUFFIX, MODULE_SUFFIX, UNFINISHED = ".kernel", ".module", ".part"
-# The cache removes only files with such names.
+# The cache removes only files whose names match the pattern.
 _OURS = rf"[0-9a-f]{{64}}(?:\{SUFFIX}|\{MODULE_SUFFIX})|cuda_tma-\w+\{UNFINISHED}"
 # MOST_BYTES limits the size of all entries together, and is enough for some thousands of kernels.
 MOST_BYTES = 256 << 20
-ABANDONED_SECONDS = 3600  # A temporary file that is older belongs to a process that ended before it finished the file.
+ABANDONED_SECONDS = 3600  # If a temporary file is older than this age, the process that wrote the file has ended.
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 4
 _TYPES = {"name": str, "lowered_name": str, "signature": str, "target": str, "log": str, "ptx_bytes": int}
@@ -87,7 +87,7 @@ class DiskCache(NamedTuple):
         return found
 
     def _used(self, name: str) -> None:
-        with suppress(OSError):  # os.utime fails on a read-only disk.
+        with suppress(OSError):  # The function os.utime fails on a read-only disk.
             os.utime(self.folder / name, follow_symlinks=False)
 
     def read(self, name: str, most_bytes: int = MOST_BYTES) -> bytes:
@@ -142,11 +142,12 @@ class DiskCache(NamedTuple):
     def _evict(self) -> None:
         """Remove old unfinished files, and the least recently used entries until the rest is below the limit."""
         total = 0
-        for used, size, path in sorted(self._files(), reverse=True):  # The most recently used file is first.
+        # The list begins with the most recently used file.
+        for used, size, path in sorted(self._files(), reverse=True):
             total += size
             is_unfinished = path.suffix == UNFINISHED
             if time.time() - used > ABANDONED_SECONDS if is_unfinished else total > self.most_bytes:
-                with suppress(OSError):  # Another process may already have removed the file.
+                with suppress(OSError):  # Another process may have removed the file.
                     path.unlink()
 
     def _files(self) -> Iterator[tuple[float, int, Path]]:

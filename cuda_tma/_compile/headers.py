@@ -26,16 +26,18 @@ class _Unknowable(Exception):
     """
 
 
-# The pattern matches the text between parts of a directive, which consists of spaces, continued line ends and comments.
+# The pattern matches spaces, continued line ends and comments between the parts of a preprocessor directive.
 _BLANK = rb"(?:[ \t\f\v\r]|\\\r?\n|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)*"
 _PLACE = rb'(?:"([^"\n]+)"|<([^>\n]+)>'
-# The pattern matches #include "a.h", #include <a.h> and #include A_MACRO; #embed is part of C++26. A pattern that
-# begins with one letter is searched fast.
+# The pattern matches #include "a.h", #include <a.h>, #include A_MACRO, and the directive #embed of C++26. Python
+# searches fast for a pattern that begins with one fixed letter.
 _DIRECTIVE = re.compile(rb"#" + _BLANK + rb"(?:include|include_next|embed)\b" + _BLANK + _PLACE + rb"|(\w+))")
 _BLANKS = b" \t\f\v\r"
-# The pattern matches a comment within a directive. The search for each match may run to the end of the text.
+# The pattern matches a comment within a directive. The search for the end of each comment may read the rest of the
+# text.
 _COMMENTED = re.compile(rb"(?:#|\binclude|\binclude_next|\bembed|\b__has_(?:include|embed)[ \t]*\(?)[ \t]*/\*")
-_MOST_COMMENTED = 64  # A text has at most 64 comments within directives. Headers have fewer.
+# The limit of 64 comments within directives keeps the total time of the search small. Headers have fewer.
+_MOST_COMMENTED = 64
 _QUESTION = re.compile(rb"__has_(?:include|embed)" + _BLANK + rb"\(" + _BLANK + _PLACE + rb")()")
 _FOLDER_OPTIONS = ("--include-path", "-I")
 _FILE_OPTIONS = ("--pre-include", "-include")
@@ -86,10 +88,10 @@ def _included(source: str, file: str, options: Sequence[str]) -> dict[str, bytes
 
 def _asked_for(text: bytes) -> Iterator[tuple[bytes, ...]]:
     """Yield the name in each include, which is in quotes, in angle brackets, or a macro."""
-    # The compiler joins continued lines, also within names ([lex.phases]).
+    # The compiler joins continued lines before it reads names (C++ standard, [lex.phases]).
     text = text.replace(b"\\\n", b"").replace(b"\\\r\n", b"")
     if b"%:" in text:
-        text = text.replace(b"%:", b"#")  # The C++ standard defines the alternative token %: in [lex.digraph].
+        text = text.replace(b"%:", b"#")  # The token %: is an alternative spelling of # (C++ standard, [lex.digraph]).
     if sum(1 for _ in islice(_COMMENTED.finditer(text), _MOST_COMMENTED + 1)) > _MOST_COMMENTED:
         raise _Unknowable
     for found in _DIRECTIVE.finditer(text):
@@ -115,7 +117,7 @@ def _read(candidates: list[str], found: dict[str, bytes]) -> Iterator[tuple[byte
             continue
         try:
             found[path] = first_bytes(path, KERNEL_BYTES + 1)
-        except (OSError, ValueError):  # The file does not exist, or its name contains a null character.
+        except (OSError, ValueError):  # The file may not exist, or its name may contain a null character.
             continue
         if len(found[path]) > KERNEL_BYTES:
             raise _Unknowable

@@ -25,7 +25,7 @@ def kept_or_compiled(asked: Request) -> Compiled:
         return run(asked)
     try:
         disk = DiskCache(cache_folder())
-    except RuntimeError as error:  # The home folder does not exist.
+    except RuntimeError as error:  # The user has no home folder.
         _warn(error)
         return run(asked)
     key = ""
@@ -34,7 +34,7 @@ def kept_or_compiled(asked: Request) -> Compiled:
         if found := disk.get(key):
             return found
     compiled = run(asked)
-    # If a header changed during the compilation, the compiled version is unknown, and the kernel is not kept.
+    # The cache does not keep a kernel if a header changed during the compilation.
     if key and headers == headers_of(asked.source, asked.file, asked.options):
         try:
             disk.put(key, compiled)
@@ -51,7 +51,8 @@ def _nvrtcs(disk: DiskCache) -> Iterator[str]:
     loaded = loaded_nvrtc()
     if loaded is None or loaded == noted:
         return
-    with suppress(OSError):  # A disk that refuses the record also refuses the kernel, for which there is a warning.
+    # An error needs no warning here, because writing the kernel to the same disk causes a warning.
+    with suppress(OSError):
         note_nvrtc(disk, loaded)
     yield loaded
 

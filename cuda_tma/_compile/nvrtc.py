@@ -26,12 +26,12 @@ __all__ = ["Request", "compile_source", "encoded", "request"]
 
 Source = str | os.PathLike[str]
 SIGNATURE_HEADER = Path(include_path(), "cuda_tma", "signature.cuh")
-# Each default option has its spellings, and the options that replace or disable it.
+# Each entry contains a default option, its spellings, and the options that replace or disable the default.
 _DEFAULTS = {
     "--std=c++17": ("--std", "-std"),
     "-lineinfo": ("-lineinfo", "--generate-line-info", "-G", "--device-debug"),
 }
-# The output of _LINKER_OPTIONS is for a linker, and the driver cannot load it.
+# With an option in _LINKER_OPTIONS, NVRTC generates input for a linker, which the driver cannot load.
 _LINKER_OPTIONS = ("-dlto", "--dlink-time-opt", "-dc", "--device-c", "-rdc=true", "--relocatable-device-code=true")
 _OLD_LANGUAGE = re.compile(r"--?std=c\+\+(03|11|14)")
 _SYNTAX_OPTIONS = ("-fdevice-syntax-only", "--fdevice-syntax-only")
@@ -45,7 +45,7 @@ class Request(NamedTuple):
     file: str  # The compiler searches the folder of the source file for headers in quotes.
     name: str
     target: str
-    options: tuple[str, ...]  # The options are the default options and the user's options.
+    options: tuple[str, ...]  # The tuple contains the default options and the user's options.
     constants: tuple[tuple[str, str], ...]
 
 
@@ -125,12 +125,12 @@ def compile_source(
 
 def run(asked: Request) -> Compiled:
     """Compile a request."""
-    # The module imports regular expressions, which a kernel from disk does not need.
+    # The import is local, because a kernel from the disk cache does not need regular expressions.
     from .source_text import parameter_names
 
     nvrtc = load()
     signature = f"&cuda_tma::parameters<decltype(+({asked.name}))>"
-    # The expression has no cast, so NVRTC refuses (and does not round) a value that is not an integer or is too large.
+    # The expression has no cast, so that NVRTC refuses a value that is not an integer or is too large.
     constants = {key: f"&cuda_tma::constant<({expression})>" for key, expression in asked.constants}
     with _program(nvrtc, asked) as program:
         for expression in (asked.name, signature, *constants.values()):
@@ -158,7 +158,7 @@ def run(asked: Request) -> Compiled:
 
 
 def _refused(asked: Request, log: str) -> CompileError:
-    # The import takes 8 ms, so only a failed compilation runs it.
+    # The import takes 8 ms, so it runs only after a failed compilation.
     from .diagnosis import diagnose, diagnose_assembly, is_of_assembler
 
     what = asked.source, asked.file, asked.name, asked.target
@@ -174,7 +174,7 @@ def _refused(asked: Request, log: str) -> CompileError:
 
 def _text_of(source: Source, name: str) -> tuple[str, str]:
     if isinstance(source, os.PathLike):
-        # The file is read as UTF-8 in any locale, and without its byte order mark, which NVRTC refuses.
+        # The encoding is UTF-8 in any locale, and the function removes a byte order mark, which NVRTC refuses.
         text = text_of_file(source, KERNEL_BYTES, "surrogateescape")
         file = str(Path(source).absolute())
     elif isinstance(source, str):
@@ -237,7 +237,7 @@ def _all_options(given: tuple[str, ...]) -> Iterator[str]:
     yield f"--include-path={include_path()}"
     yield f"--pre-include={SIGNATURE_HEADER}"
     if re.search(r"(--Ofast-compile|-Ofc)[ =]max", " ".join(given)):
-        # Dead code remains with --Ofast-compile=max, so refuse.cuh must not refuse any code.
+        # The header refuse.cuh is disabled, because --Ofast-compile=max does not remove dead code.
         yield "-DCUDA_TMA_NO_REFUSALS"
     yield from given
 
@@ -312,7 +312,7 @@ def _require(nvrtc: Any, answer: tuple) -> Any:
 
 def _bytes(nvrtc: Any, program: Any, what: str) -> bytes:
     size = _require(nvrtc, getattr(nvrtc, f"nvrtcGet{what}Size")(program))
-    # The bindings write to the bytes object, and Python shares all bytes objects of length 0 and 1.
+    # The bindings write to the bytes object, so the object is longer than the objects that Python shares.
     content = bytes(size + 2)
     if size:
         _require(nvrtc, getattr(nvrtc, f"nvrtcGet{what}")(program, content))

@@ -56,7 +56,7 @@ def loaded_nvrtc() -> str | None:
 def _path() -> str | None:
     from cuda.pathfinder import load_nvidia_dynamic_lib
 
-    # cuda.bindings also searches for NVRTC by load_nvidia_dynamic_lib(), which loads the library once.
+    # The function load_nvidia_dynamic_lib() loads the same NVRTC as cuda.bindings, and loads it only once.
     return load_nvidia_dynamic_lib("nvrtc").abs_path
 
 

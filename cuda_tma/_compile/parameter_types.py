@@ -99,7 +99,7 @@ def _pointer_to(map_type: MapType | None) -> ParameterType:
 def _map_type(**values: Any) -> MapType | None:
     try:
         return MapType(**values)
-    except (TensorMapError, TypeError, ValueError):  # The table can describe a type that no kernel can use.
+    except (TensorMapError, TypeError, ValueError):  # The table may describe a type that no kernel can have.
         return None
 
 
@@ -136,7 +136,8 @@ def types_of_name(name: str) -> tuple[ParameterType, ...] | None:
 
 def _last_list(written: str) -> list[str] | None:
     """Return the elements of the list in parentheses at the end of a text, or None if the brackets do not match."""
-    written = re.sub(r"\)(?:>>|<<|[<>]=?)\(", ") (", written)  # The pattern replaces operators in template arguments.
+    # The statement replaces operators such as >> between the parentheses of template arguments.
+    written = re.sub(r"\)(?:>>|<<|[<>]=?)\(", ") (", written)
     elements, depth, end = [], 0, len(written) - 1
     for at in range(len(written) - 1, -1, -1):
         letter = written[at]
@@ -156,7 +157,8 @@ def _spelled(written: str) -> ParameterType:
         extents = tuple(int(extent) for extent in found["tile_dim"].split(","))
         map_type = _map_type(mode="tiled" if found["map"] == "TiledMap" else "im2col", tile_dim=extents, **values)
         return _pointer_to(map_type) if written.endswith("*") else map_type
-    plain = re.sub(r"<.*>", "", written)  # The arguments of a template may be pointers.
+    # A pointer among the arguments of a template does not make the whole type a pointer.
+    plain = re.sub(r"<.*>", "", written)
     if re.search(r"::\*\)?", plain) or plain.endswith("&"):
         return None
     return "pointer" if plain.endswith("*") or "(*)" in plain else _SPELLED.get(written)

@@ -19,11 +19,11 @@ from .._budget import DEMANGLED_CHARACTERS, MANGLED_CHARACTERS
 
 __all__ = ["demangled", "plain_name"]
 
-_REFERENCE = re.compile(r"[ST][0-9A-Z]*_")  # A reference is to an earlier part of the name, or to a template argument.
-_PACK = re.compile(r"Dp|sp")  # A pack is a pattern that is repeated for each of several arguments.
+_REFERENCE = re.compile(r"[ST][0-9A-Z]*_")  # A reference stands for an earlier part of the name or a template argument.
+_PACK = re.compile(r"Dp|sp")  # A parameter pack repeats a pattern for each of its arguments.
 _LENGTH = re.compile(r"[1-9]\d{0,3}")
-# The demangler of libstdc++ 12 does not return for some names with an expression (X ... E), so a process with a time
-# limit demangles such names.
+# The demangler of libstdc++ 12 does not end for some names with an expression (X ... E), so a separate process with a
+# time limit demangles such names.
 _EXPRESSION, _SECONDS = "X", 2.0
 _CHILD = """import ctypes, sys
 function = ctypes.CDLL(sys.argv[1]).__cxa_demangle

@@ -75,13 +75,13 @@ def torch_reader(tensor: object) -> Callable[[object, int, StridedMemoryView], o
     cuda.core loads the reader only with the first tensor of a view, and only for tested versions of torch. This
     function therefore creates a view of a tensor first.
     """
-    with suppress(Exception):  # A failed view of the tensor has no effect.
+    with suppress(Exception):  # Only the import matters, so an error of the view has no effect.
         StridedMemoryView.from_any_interface(tensor, stream_ptr=-1)
     loaded: Any = sys.modules.get("cuda.core._tensor_bridge")
     return getattr(loaded, "view_as_torch_tensor", None)
 
 
-_ELEMENTS = 16  # The smallest tensor that a map can describe has 16 bytes.
+_ELEMENTS = 16  # The empty buffer has 16 bytes, which is the size of the smallest tensor that a map can describe.
 
 
 def core_descriptor(raw: bytes, address: int, owner: object) -> Any:
@@ -126,4 +126,4 @@ def bytes_of_map(raw: Any) -> Any:
     try:
         return bytes(memoryview(raw))
     except TypeError:
-        return raw  # The function decode() reports the fault of such an object.
+        return raw  # The function decode() reports an object without a buffer as an error.

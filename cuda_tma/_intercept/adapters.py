@@ -72,7 +72,7 @@ def _ours(session: Session) -> None:
 
 _CUPY, _THRUST = "cupy_backends.cuda.api.runtime", "cupy.cuda.thrust"
 
-# Each function imports its adapter when it is called. The key is the module whose import calls the function.
+# Each key is the name of a module, and an import of this module calls the function, which imports the adapter.
 _ADAPTERS: dict[str, Callable[[Session], None]] = {
     "torch": _torch,
     "torch.utils.cpp_extension": _torch_extensions,

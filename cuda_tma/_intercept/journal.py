@@ -28,9 +28,10 @@ from .launches.values import blobs_of, launch_of, values_of_launch
 
 __all__ = ["LOST", "UNFINISHED", "Journal", "Journals", "make_folder", "read_journals"]
 
-BLOBS = "blobs"  # The folder contains the texts and memory of recorded launches, by their SHA-256.
+# The folder contains the PTX and the memory of recorded launches in files that are named by their SHA-256.
+BLOBS = "blobs"
 LOST = "lost"  # The file `lost` counts launches that no journal could store.
-# The fields are the number of launches, the number of launches with errors, and the last error number.
+# The file contains the number of lost launches, the number of lost launches with errors, and the last error number.
 _COUNTS = struct.Struct("<QQQ")
 UNFINISHED = "the process ended during this launch"
 
@@ -187,7 +188,7 @@ def read_journals(folder: Path) -> Journals:
                 notes[event["note"]] = None
         unfinished += [launch.with_skipped(UNFINISHED) for launch in running.values()]
     lost, lost_errors, number = _COUNTS.unpack((folder / LOST).read_bytes())
-    launches += unfinished[lost:]  # The disk may have had room for the beginning of a lost launch.
+    launches += unfinished[lost:]  # The journals may contain the start of a launch that also counts as lost.
     return Journals(tuple(launches), tuple(notes), lost, lost_errors, os.strerror(number) if number else "")
 
 

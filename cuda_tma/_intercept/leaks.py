@@ -22,7 +22,7 @@ from .launched import Launched, launching_place
 
 __all__ = ["leak_text", "leaked"]
 
-# The keys are the kinds of memory in driver.h.
+# Each key is the number of a kind of memory in driver.h.
 _NAMES = {0: "device memory", 1: "memory of a pool", 3: "managed memory"}
 _FREES = {1: "cuMemFreeAsync"}
 # The runtimes in _KEEPERS keep memory in their own pools until the process ends.

@@ -20,7 +20,8 @@ from ..simulate._report import Report
 __all__ = ["Lines", "lines_of", "with_lines"]
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+\d{1,10}[ \t]+"([^"\n]{1,4096})"', re.MULTILINE)
-_LEAST_CHARACTERS = 20  # A text of fewer than 20 characters is not searched in a program.
+# The search for a kernel's source in a Python program omits sources of fewer than 20 characters.
+_LEAST_CHARACTERS = 20
 
 
 @dataclass(frozen=True, slots=True)

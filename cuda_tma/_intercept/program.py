@@ -32,7 +32,7 @@ __all__ = ["Ended", "argv_of", "run_program", "session_folder"]
 _STARTUP = Path(__file__).parent / "startup"
 _DRIVER = Path(__file__).parent / "libcuda" / "libcuda.so"
 _BESIDE_DRIVER = Path(__file__).parent / "on_gpu" / "library" / "libongpu.so"
-_LIBRARIES = "lib"  # The folder is inside the folder of a session, and contains the driver library.
+_LIBRARIES = "lib"  # The folder with the driver library is inside the folder of the session.
 _NAMES = ("libcuda.so.1", "libcuda.so", "libcudart.so.13", "libcudart.so.12", "libcudart.so")
 # The command waits five seconds for forked processes that outlive the program and launch no kernels.
 _GRACE_SECONDS = 5.0
@@ -151,7 +151,7 @@ def _forwarding() -> Iterator[list[subprocess.Popen[Any]]]:
 
     handlers = {signal.SIGINT: lambda *_: None, signal.SIGTERM: terminate}
     before = {}
-    with suppress(ValueError):  # The thread is not the main thread.
+    with suppress(ValueError):  # Python raises ValueError outside the main thread.
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield started
@@ -194,7 +194,7 @@ def _signal(number: int) -> str:
     """Return the name and the description of a signal, as in "SIGSEGV (segmentation fault)"."""
     try:
         return f"{signal.Signals(number).name} ({(signal.strsignal(number) or '').lower()})"
-    except ValueError:  # a real-time signal
+    except ValueError:  # Python has no names for real-time signals.
         return f"signal {number}"
 
 

@@ -15,7 +15,7 @@ from .startup.cuda_tma_startup import VARIABLE
 
 __all__ = ["SOCKET", "listening"]
 
-SOCKET = "server"  # The socket is a file in the session's folder. The file libcuda/remote.c uses the same name.
+SOCKET = "server"  # The name of the socket in the folder of the session is the same in libcuda/remote.c.
 _CODE = "import sys; sys.path[:] = {path!r}; from cuda_tma._intercept.{module} import main; main({handle})"
 _BACKLOG = 64
 

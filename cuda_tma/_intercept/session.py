@@ -32,7 +32,8 @@ from .startup.cuda_tma_startup import VARIABLE
 __all__ = ["Session", "Sink", "begin", "current"]
 
 _MOST_ALIKE = 1000  # The first _MOST_ALIKE launches of a kernel with one configuration run under all schedules.
-_PROGRAM = "the program"  # The text "the program" replaces the name of a kernel.
+# A finding about the whole program has the text "the program" in place of a kernel's name.
+_PROGRAM = "the program"
 
 
 class Sink(Protocol):
@@ -70,7 +71,8 @@ class Session:
             strict=options.strict,
             time_limit=options.time_limit,
         )
-        self._unjudged = copy.copy(self.device)  # Both devices share their memory.
+        # A shallow copy of the device shares the memory of the original device.
+        self._unjudged = copy.copy(self.device)
         self._unjudged.sanitize, self._unjudged.schedules = False, 1
         self._repeated = copy.copy(self.device)
         self._repeated.schedules = 1

@@ -27,14 +27,14 @@ def find_is_neg(torch: ModuleType) -> tuple[int, int] | None:
         negative = torch._neg_view(plain)
         function = ctypes.CDLL(torch._C.__file__)[
             IS_NEG
-        ]  # The library is already loaded, and the search includes the library's dependencies.
+        ]  # The process has already loaded the library, and the search for the symbol includes its dependencies.
         function.restype = ctypes.c_bool
         offsets = {_offset(plain), _offset(negative)}
         if len(offsets) != 1 or (offset := offsets.pop()) is None:
             return None
         answers = [function(ctypes.c_void_p(id(tensor) + offset)) for tensor in (plain, negative)]
         found = ctypes.cast(function, ctypes.c_void_p).value
-    except Exception:  # The module is another version of torch, or a substitute for it.
+    except Exception:  # The module may be another version of torch or a substitute for torch.
         return None
     return (found, offset) if answers == [False, True] and found else None
 

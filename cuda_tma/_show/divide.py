@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Division", "divided", "tiles"]
 
-_MOST_LABELLED = 64  # The tiles of a plane have labels if there are at most 64 tiles.
+_MOST_LABELLED = 64  # A plane with more than 64 tiles has no labels.
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,5 +113,5 @@ def _banks_svg(params: Params) -> str:
     return text.getvalue()[text.getvalue().index("<svg") :]
 
 
-# Notebooks call the method _repr_html_ of params objects. The module of params cannot import this module.
+# This module adds the method _repr_html_, because the module of the params classes must not import this module.
 Params._repr_html_ = descriptor_html  # type: ignore[attr-defined]

@@ -34,8 +34,8 @@ __all__ = ["Division", "banks", "box", "divided", "explorer", "tile", "tiles"]
 
 _LINE_BYTES = 128
 _WORD_BYTES = 4
-_MOST_LINES = 32  # A swizzle repeats within 8 lines. More lines would only make the labels smaller.
-_COLORS = "viridis"  # The colors of viridis are even in brightness, and safe for color-blind readers.
+_MOST_LINES = 32  # The picture has at most 32 lines, because every swizzle repeats within 8 lines.
+_COLORS = "viridis"  # The color map viridis changes evenly in brightness and is suitable for color-blind readers.
 _GAP_COLOR = "0.93"
 
 
@@ -270,7 +270,7 @@ def _draw_visited(axes: Any, dims: Sequence[int], extents: Sequence[int], start:
     return (right - left) * len(rows)
 
 
-# If the tensor exceeds the box by more than the factor _ZOOM, the picture shows only the part around the box.
+# The picture shows only the part around the box if the tensor is more than _ZOOM times larger.
 _ZOOM = 8
 
 

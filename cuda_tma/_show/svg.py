@@ -12,7 +12,7 @@ __all__ = ["MONO", "SANS", "document", "element", "style", "text", "width_of"]
 
 SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
 MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
-_LETTER = 0.6  # A letter of a monospaced font has a width of 0.6 times its height.
+_LETTER = 0.6  # In a monospaced font, the width of a letter is 0.6 times its height.
 
 
 def element(tag: str, *inside: str, **attributes: object) -> str:

@@ -11,10 +11,10 @@ from .timeline_svg import HATCH, STYLE, Chart, Scale, key, rows_of, stacked
 
 __all__ = ["timeline_html"]
 
-_PIXELS = 1400  # The whole time has a width of 1400 pixels before any zoom.
+_PIXELS = 1400  # Without a zoom, the width of the timeline is 1400 pixels.
 _HEAD, _FOOT = 18, 6
 
-# The template has {{names}} in place of the parts that are filled in.
+# The function replaces each name in double braces, such as {{name}}, in the template of the page.
 _PAGE = Path(__file__).with_name("timeline.html")
 
 

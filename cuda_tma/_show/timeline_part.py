@@ -10,7 +10,7 @@ from .tracks import Span, Track
 
 __all__ = ["Part", "part_around"]
 
-_MARGIN = 0.5  # The margin on each side is half of the time between the first and the last execution.
+_MARGIN = 0.5  # Each margin is half of the time between the first and the last statement of the finding.
 _LEAST_MARGIN_STEPS = 60
 _MOST_STEPS = 6000
 _MOST_TRACKS = 24

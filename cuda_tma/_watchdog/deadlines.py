@@ -30,7 +30,7 @@ __all__ = ["arm_watchdog", "synchronize"]
 
 _VARIABLE = b"cuda_tma_watchdog"
 _HUNG_OFFSET = 16
-# The host waits one second after the deadline, because threads that end at their deadline may release other threads.
+# The host waits for one more second, because threads that end at the deadline may release waiting threads.
 _SLACK_SECONDS = 1.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 20e-6, 1e-3
 _RUNS_ON = (
@@ -48,7 +48,7 @@ class _Watch:
     """
 
     def __init__(self, context_id: int) -> None:
-        self.context_id = context_id  # The id is unique to the context.
+        self.context_id = context_id  # Two contexts never have the same id, although they may have the same handle.
         flags = driver.CU_MEMHOSTALLOC_PORTABLE | driver.CU_MEMHOSTALLOC_DEVICEMAP
         self.address = int(_call("cuMemHostAlloc", memory.BUFFER_BYTES, flags))
         content = (ctypes.c_uint8 * memory.BUFFER_BYTES).from_address(self.address)
@@ -62,7 +62,7 @@ class _Watch:
         self.modules: dict[int, Watched] = {}
         self._lock = threading.Lock()
         self._armed: WeakKeyDictionary[Kernel, tuple[int, int, float]] = WeakKeyDictionary()
-        # The queue contains the numbers of kernels that no longer exist, with the oldest first.
+        # The queue contains the numbers of destroyed kernels, and the kernel that was destroyed first is first.
         self._gone: deque[int] = deque()
 
     def arm(self, kernel: Kernel, address: int, watched: Watched, seconds: float) -> None:
@@ -73,7 +73,7 @@ class _Watch:
                 del self.modules[self._gone.popleft()]
             self.modules[number] = watched
             self._armed[kernel] = address, number, seconds
-        # The callback does not take the lock, because the same thread may hold it.
+        # The callback must not take the lock, because garbage collection may run it in a thread that holds the lock.
         finalize(kernel, self._gone.append, number).atexit = False
         self.write(address, np.array([self.address, number, 0], np.uint64).view(np.uint8))
 
@@ -114,7 +114,7 @@ class _Watch:
             limits = (*limits, f"{count - memory.CAPACITY} waiting warps were not recorded: the buffer is full")
         hangs = memory.hangs_of(self.records[fresh], self.modules, limits)
         self.told |= fresh
-        # The memory is not reset in each call, because a reset may lose a write that happens at the same time.
+        # The host resets the records rarely, because a reset may remove a record that the GPU writes at the same time.
         if count > memory.CAPACITY // 2:
             self.records[:] = np.zeros((), RECORD)
             self.told[:] = False
@@ -127,7 +127,7 @@ class _Watch:
             self.write(address + _HUNG_OFFSET, np.zeros(4, np.uint8))
 
 
-# The key of a watch is the handle of a context, which a later context may have too; see _watch_of.
+# The key of a watch is the handle of its context, and a later context may have the same handle.
 _watches: dict[int, _Watch] = {}
 _making = threading.Lock()
 
@@ -208,7 +208,7 @@ def _watch_of(context: Any) -> _Watch | None:
         return None
     result, context_id = driver.cuCtxGetId(context)
     is_another = result == driver.CUresult.CUDA_SUCCESS and context_id != watch.context_id
-    return None if is_another else watch  # The driver may not return the id of a lost context.
+    return None if is_another else watch  # For a lost context, the driver may return an error in place of the id.
 
 
 def _maps_of(kernel: Kernel) -> Mapping[str, int]:

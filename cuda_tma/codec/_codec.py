@@ -36,7 +36,8 @@ class _Step(NamedTuple):
     bias: int
     shift: int
     sign: int
-    # Each piece of a field is (word, low, mask, bits of the stored number below the piece).
+    # A piece of a field is a tuple of its word, its lowest bit, its mask, and the number of less significant bits in
+    # other pieces.
     pieces: tuple[tuple[int, int, int, int], ...]
 
 
@@ -75,7 +76,7 @@ class _Layout:
         self.get_scalars = attrgetter(*self.names)
         self.get_arrays = attrgetter(*arrays)
         self.steps = [_step(f) for f in (*scalars, *(f for array in arrays.values() for f in array))]
-        # `head` is word 2 before the other fields are written to the word.
+        # `head` contains the bits of word 2 that are equal in all maps of a mode and rank.
         self.head = (not issubclass(mode, TiledParams)) | (rank - RANK.bias) << RANK.pieces[0].low
         derived = (IM2COL, RANK, TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES)
         self.unclaimed = ~sum(f.mask for f in (*table, *derived)) & ((1 << 8 * DESCRIPTOR_BYTES) - 1)
@@ -84,7 +85,7 @@ class _Layout:
 _layout = cast("Callable[[type, int], _Layout]", cache(_Layout))
 
 
-# The driver stores the size after which the pattern repeats. The size depends only on the span.
+# A map contains the number of bytes after which the pattern of its swizzle repeats, which depends only on the span.
 _SWIZZLE_REPEAT_BYTES = {swizzle: 8 * SPAN_BYTES.get(swizzle, 2) for swizzle in PATTERNS}
 
 
@@ -212,7 +213,8 @@ def decode(raw: bytes | bytearray | memoryview) -> Params:
         if meanings:
             values.append(meanings.get(stored))
         else:
-            values.append((((stored ^ sign) - sign) << shift) + bias)  # A signed number is in two's complement.
+            # The map contains signed numbers in two's complement.
+            values.append((((stored ^ sign) - sign) << shift) + bias)
     arguments: dict[str, object] = dict(zip(layout.names, values, strict=False))
     end = len(layout.names)
     for name, length in layout.lengths.items():

@@ -129,7 +129,8 @@ def _stored_table(raw: bytes) -> tuple[Field, ...]:
 
 
 _DERIVED = (TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS)
-_NEVER_BYTES = (int, str, list, tuple)  # bytes() converts these types, or raises errors of many types for them.
+# Objects of these types are refused first, because bytes() accepts some of them.
+_NEVER_BYTES = (int, str, list, tuple)
 
 
 def _bytes(name: str, value: Any) -> bytes:
@@ -212,7 +213,8 @@ def _full_table(p: Params) -> tuple[Field, ...]:
 
     The fields beyond the map's rank are usually zero.
     """
-    rank = p.rank if isinstance(p, Im2colParams) else MAX_RANK  # Im2col corners have a different layout in each rank.
+    # The layout of the im2col corners in a map depends on the rank.
+    rank = p.rank if isinstance(p, Im2colParams) else MAX_RANK
     return fields(type(p), rank)
 
 

@@ -124,7 +124,7 @@ _TENSOR = (
 _TRAVERSAL = tuple(field for option in COMMON if option.name != "data_type" for field in _of_option(option.name))
 _BOX = _of_option("box_dim")
 _PIXELS = _of_option("channels_per_pixel") + _of_option("pixels_per_column")
-# The lower corner is in the lower half of word 14, and the upper corner is in the upper half.
+# The lower half of word 14 contains the lower im2col corner, and the upper half contains the upper corner.
 
 
 def _corners(rank: int) -> tuple[Field, ...]:
@@ -145,13 +145,13 @@ def _corner_widths(rank: int) -> tuple[Field, ...]:
     return tuple(Field(f"{f.name}_width", f.pieces, signed=True) for f in _corners(rank) if f.index == 0)
 
 
-# The driver computes the transfer sizes from the parameters, and stores them too. No load reads these sizes. Both sizes
+# The driver also stores two transfer sizes that it computes from the parameters. No load reads the transfer sizes: they
 # are zero in maps of CuTe DSL 4.8.1, and these maps work.
 TRANSFER_BYTES = Field("transfer_bytes", (Piece(16, 0, 32),), read_by_load=False)
 SWIZZLE_REPEAT_BYTES = Field("swizzle_repeat_bytes", (Piece(18, 0, 32),), read_by_load=False)
 
-# Some bits of observed maps belong to no parameter. The function decode leaves them in `unexplained`, and diff reports
-# them by name.
+# Some bits of observed maps belong to no parameter. The function decode() returns these bits in `unexplained`, and
+# diff() reports their names.
 BEYOND_PARAMS = (Field("bit 1 of word 2", (Piece(2, 1, 1),), read_by_load=False),)
 
 _MIN_RANK = {TiledParams: 1, Im2colParams: 3, Im2colWideParams: 3}
@@ -197,7 +197,7 @@ def fields(mode: type[Params], rank: int) -> tuple[Field, ...]:
     return _TABLES[known, rank]
 
 
-# Each text is the effect on a load if the field has another value.
+# MEANINGS maps the name of a field to the effect of a wrong value on a load.
 MEANINGS = {option.name: option.meaning for option in COMMON} | {
     "im2col": "a load takes pixels in convolution order instead of a box, or the reverse; the wrong instruction faults",
     "rank": "an instruction of the other rank faults, and the coordinates of the lost dimensions are ignored",

@@ -19,7 +19,7 @@ from ..smem._layout import Rows, check_fits, rows
 __all__ = ["emulated_rows"]
 
 _LARGEST_ALIGNMENT = 32  # _LARGEST_ALIGNMENT is the largest alignment of an address in bytes.
-_LARGEST_FIELD = 1 << 40  # The address is the only field of a tensor map that has more bits.
+_LARGEST_FIELD = 1 << 40  # No field of a tensor map except the address has more than 40 bits.
 
 
 def emulated_rows(params: Params, check: bool) -> Rows:

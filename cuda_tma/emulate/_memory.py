@@ -82,8 +82,7 @@ def permuted(swizzle: int, image: np.ndarray) -> np.ndarray:
     order = _chunk_order(swizzle, image.size)
     if order is None:
         return image
-    # The permutation is a take of NumPy items, with one item for each chunk. An item of 16 bytes has the type
-    # complex128.
+    # NumPy permutes chunks as items of an array. An item of 16 bytes has the type complex128.
     item = {8: np.uint64, 16: np.complex128}[_chunk_bytes(swizzle)]
     return image.view(item)[order].view(np.uint8)
 

@@ -66,7 +66,7 @@ def visit(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = (
     return _pixels(params, _pixel_positions(params, coordinates, offsets))
 
 
-_OFFSET_BITS = 16  # PTX ISA 9.0 defines the offsets (im2colInfo of cp.async.bulk.tensor) as .u16.
+_OFFSET_BITS = 16  # The type of the im2col offsets is .u16 (PTX ISA 9.0, cp.async.bulk.tensor, im2colInfo).
 
 
 def _offsets(given: Sequence[int] | None, count: int, meaning: str) -> tuple[int, ...]:
@@ -157,7 +157,7 @@ def _inside(params: Params, dimension: int, position: np.ndarray) -> np.ndarray:
     return (position >= 0) & (position < params.global_dim[dimension])
 
 
-# Below a distance of 2^62 bytes, 64 bits also suffice for dimension 0, which has less than 2^40 bytes.
+# If the other dimensions span less than 2^62 bytes, no address offset exceeds 64 bits.
 _EXACT = 1 << 62
 
 
@@ -166,9 +166,9 @@ class _Box:
     """The runs of a tiled box, relative to the start of the box."""
 
     extents: tuple[int, ...]
-    # Each traversed dimension has the pair (dimension, elements from the start).
+    # Each pair contains a traversed dimension, and the distances in elements from the start of the box.
     steps: tuple[tuple[int, np.ndarray], ...]
-    addresses: np.ndarray  # Every run has an address in bytes from the start.
+    addresses: np.ndarray  # The addresses of runs are in bytes from the start of the box.
 
 
 @kept_without_address(64)

@@ -11,7 +11,8 @@ from ._tensor_memory import A_RULE, COLUMNS, Fragment, fragment
 
 __all__ = ["lines"]
 
-_ELEMENTS = ((0, 0), (0, 1), (1, 0), (-1, -1))  # The sentences contain the places of the elements in _ELEMENTS.
+# The sentences about two layouts use the elements in _ELEMENTS as examples.
+_ELEMENTS = ((0, 0), (0, 1), (1, 0), (-1, -1))
 
 
 def lines(written: ElementLayout, read: ElementLayout, loaded: ElementLayout | None) -> Iterator[str]:

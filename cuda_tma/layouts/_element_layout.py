@@ -11,8 +11,8 @@ from .._given import shown
 
 __all__ = ["FIELDS", "ElementLayout", "check_size"]
 
-# A place has other fields in each space. The values of a thread are numbered in the order of its registers. In tensor
-# memory, an element with fewer than 32 bits is also a part of its column.
+# The fields of a place depend on the memory space. A value's number is its position among the registers of its thread.
+# In tensor memory, an element with fewer than 32 bits is a part of a column.
 _PARTS = {16: "half", 8: "quarter", 4: "eighth"}
 FIELDS = {"registers": ("thread", "value"), "shared memory": ("byte",), "tensor memory": ("lane", "column")}
 

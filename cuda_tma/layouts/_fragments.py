@@ -15,7 +15,8 @@ import numpy as np
 __all__ = ["Grid", "Places", "factor", "factor_b", "matrices", "matrices_turned", "sums"]
 
 Grid = np.ndarray
-Places = tuple[Grid, ...]  # The grids contain threads and values, or lanes, columns and parts.
+# One grid contains each field of the places: threads and values, or lanes, columns and parts.
+Places = tuple[Grid, ...]
 _LANES = 32
 
 

@@ -167,7 +167,7 @@ def two_layouts(first: str, second: str) -> tuple[ElementLayout, ElementLayout]:
     if known is None:
         steps = [_step_of(name) for name in (first, second)]
         are_tiles = all(name.startswith("tile") for name in (first, second))
-        # The rows of a tile must fit into a span.
+        # A row of a tile must not be longer than the span of the swizzle.
         columns = (min if are_tiles else lcm)(*(columns for _, columns in steps))
         known = lcm(*(rows for rows, _ in steps)), columns
     return layout(first, known), layout(second, known)
@@ -177,7 +177,8 @@ def _parts(name: str) -> tuple[str, str, tuple[int, int] | None, str]:
     """Return the kind, the type, the shape and the swizzle in a name."""
     found = _NAME.fullmatch(name)
     kind = re.sub(r"^(wgmma|mma|tmem)\.c$", r"\1.d", found["kind"]) if found else ""
-    kind = re.sub(r"^tcgen05\.st\b", "tcgen05.ld", kind)  # The two kinds have the same registers.
+    # The instructions tcgen05.st and tcgen05.ld use the same registers.
+    kind = re.sub(r"^tcgen05\.st\b", "tcgen05.ld", kind)
     if not found or kind not in (*_KINDS, "tile"):
         raise ValueError(
             f"{shown(name)} is not the name of a layout; use one of {', '.join(NAMES)}, such as wgmma.a:e4m3:64x32"

@@ -20,14 +20,14 @@ from ..params import Params, TiledParams
 
 __all__ = ["refusal", "sentence"]
 
-# _CORNERS has the names of the corners, and their meaning in a convolution.
+# _CORNERS maps the name of a corner to its formula in a convolution.
 _CORNERS = {
     "pixel_box_lower_corner": "-padding",
     "pixel_box_lower_corner_width": "-padding",
     "pixel_box_upper_corner": "padding - (kernel_size - 1) * dilation",
     "pixel_box_upper_corner_width": "padding - (kernel_size - 1) * dilation",
 }
-_AXES = "WHD"  # The letters are the spatial dimensions, with the innermost one first.
+_AXES = "WHD"  # The letters W, H and D name the spatial dimensions, and W is innermost.
 
 
 def refusal(
@@ -107,7 +107,7 @@ class _Terms:
     def __init__(self, params: Params, dtype_name: str):
         self.rank = params.rank
         self.tiled = isinstance(params, TiledParams)
-        # Without interleave, dimension 0 is C, and the spatial dimensions follow it in driver order.
+        # Without interleave, the first dimension in driver order is C, and the spatial dimensions follow.
         self.first_spatial = 0 if params.interleave else 1
         self.dtype_name = dtype_name
         self.bits = element_bits(params.data_type) if params.data_type in ELEMENTS else 0

@@ -21,7 +21,8 @@ from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 
-_UNKNOWN = Element(bits=0, code=-1)  # The driver does not have such a data type. Only one rule reports the type.
+# _UNKNOWN represents a data type that the driver does not define, for which only one rule reports a finding.
+_UNKNOWN = Element(bits=0, code=-1)
 _FIRST_SWIZZLES = [swizzle for swizzle in S if PATTERNS[swizzle].since == TMA_SINCE]
 _WIDE_SWIZZLES = [swizzle for swizzle in S if PATTERNS[swizzle].is_wide]
 
@@ -127,7 +128,8 @@ def data_type(m: TensorMap) -> Findings:
     if not m.bits:
         return (Finding(None, m.p.data_type, ranged(ELEMENTS)),)
     since = m.element.since
-    if m.compute_capability >= since or since == TMA_SINCE:  # No map exists on an earlier compute capability.
+    # If TMA itself is absent, another rule reports the compute capability.
+    if m.compute_capability >= since or since == TMA_SINCE:
         return ()
     earlier = ranged(data_type for data_type, element in ELEMENTS.items() if element.since < since)
     need = f"{earlier} before compute capability {version(since)}"
@@ -237,7 +239,7 @@ def pixel_box(m: TensorMap) -> Findings:
     for i, ((lower, upper), extent) in enumerate(zip(corners, m.p.global_dim[first:], strict=False)):
         end = _int32(extent + upper)
         if 1 <= extent <= 2**32 and end <= lower:
-            # The end can move beyond the lower corner, or back into 32 bits.
+            # The remedy moves the end of the pixel box beyond the lower corner, or back into 32 bits.
             more, less = lower + 1 - end, end + 2**31 + 1
             nearest = upper + more if more <= less else upper - less
             bound = "at least" if more <= less else "at most"
@@ -249,7 +251,7 @@ def pixel_box(m: TensorMap) -> Findings:
 
 
 def inner_multiple(m: TensorMap) -> Findings:
-    # The rule inner_packed covers the types with row_elements.
+    # The rule inner_packed reports the data types that have row_elements.
     if m.inner * m.bits % 128 == 0 or m.element.row_elements:
         return ()
     unit = m.element.chunk_elements
@@ -311,7 +313,8 @@ def packed_swizzle(m: TensorMap) -> Findings:
     legal = m.element.wide_swizzles if wide else m.element.swizzles
     if legal is None or m.p.swizzle in legal:
         return ()
-    if m.p.swizzle not in (_WIDE_SWIZZLES if wide else PATTERNS):  # The rule for all data types reports such a swizzle.
+    # Another rule reports a swizzle that is illegal for every data type.
+    if m.p.swizzle not in (_WIDE_SWIZZLES if wide else PATTERNS):
         return ()
     return (Finding(None, m.p.swizzle, f"{listed(legal)} for {T(m.p.data_type).short_name}"),)
 

@@ -33,7 +33,7 @@ KERNELS_OWN = (
 
 def tensor(where: str, map_type: MapType, error: TensorMapError) -> TensorMapError:
     """Return the error of a launch for a tensor without a tensor map, from the error of create_tensor_map."""
-    # The error states box_dim and data_type as if the caller had passed them.
+    # The error contains box_dim and data_type as if the caller had passed these options.
     stated = any(f"{name}=" in str(error) for name in ("box_dim", "data_type"))
     return TensorMapError(f"{where}, {map_type}: {error}{KERNELS_OWN if stated else ''}", error.violations)
 

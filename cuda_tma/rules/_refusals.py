@@ -96,7 +96,7 @@ def not_strided(tensor: Any, error: Exception) -> TensorMapError:
         "tensor.int_repr()": tensor.is_quantized,
         "a tensor with memory": tensor.is_meta,
         "tensor.to_dense()": str(tensor.layout) != "torch.strided",
-        # torch 2.6 raises an error of DLPack for float8.
+        # In torch 2.6, the export of a float8 tensor by DLPack raises an error.
         "tensor.view(torch.uint8), or use a newer torch": "dlpack" in str(error),
         "it from outside of torch.vmap, torch.func.grad and the like, which wrap it": True,
     }
@@ -141,7 +141,7 @@ def empty(shape: tuple[int, ...]) -> TensorMapError:
     )
 
 
-# For each option, its number of values determines the rank of its tensor.
+# The number of values of each option in _GIVE determines the rank of the tensor.
 _GIVE = {
     "box_dim": "give box_dim one for each dimension",
     "pixel_box_lower_corner": "give both corners one for each spatial dimension: (W,) for NWC, (H, W) for NHWC, "
@@ -365,7 +365,7 @@ def replacement_address(address: int, alignment: int) -> TensorMapError:
     )
 
 
-# The functions below refuse arguments of launches.
+# The functions below return errors about arguments of launches.
 
 
 def foreign_map(argument: int, own: tuple[int, int], launch: tuple[int, int]) -> TensorMapError:

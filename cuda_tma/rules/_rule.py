@@ -10,14 +10,14 @@ from ._find import Find, Finding
 
 __all__ = ["ALL_MODES", "API", "IM2COL", "OBSERVED", "PIXELS", "TILED", "UNVERIFIED", "WIDE", "Rule"]
 
-# Each tuple contains the modes to which a rule applies.
+# Each of these tuples contains the modes of tensor maps to which a rule applies.
 TILED: tuple[type, ...] = (TiledParams,)
 IM2COL: tuple[type, ...] = (Im2colParams,)
 WIDE: tuple[type, ...] = (Im2colWideParams,)
 PIXELS = IM2COL + WIDE
 ALL_MODES = TILED + PIXELS
 
-# The texts are the beginnings of sources.
+# The text about the source of a rule begins with one of these texts.
 API = "CUDA 13.5 driver API, cuTensorMapEncode*: "
 OBSERVED = "observed: driver 580, sm_90"
 UNVERIFIED = " (documented, not verified on hardware)"

@@ -225,13 +225,13 @@ def check(
     """
     check_params(params)
     m = find.tensor_map(params, parse_compute_capability(compute_capability))
-    mode: Any = type(params)  # For mypy, a dataclass is not hashable.
+    mode: Any = type(params)  # The type is Any, because for mypy a dataclass is not hashable.
     rules, advice = _rules_of(mode)
     broken: list[Violation] = []
     for rule in rules:
         if findings := rule.find(m):
             if not broken:
-                check_sizes(params)  # The check precedes the writing of the numbers into messages.
+                check_sizes(params)  # The sizes of the numbers are checked before a message contains the numbers.
             broken += map(rule.violation, findings)
     if warnings:
         for rule in advice:

@@ -18,7 +18,7 @@ from ._rule import API, OBSERVED, PIXELS, TILED, UNVERIFIED, Rule
 
 __all__ = ["WARNINGS"]
 
-# With CU_TENSOR_MAP_ALLOC_CLASS_LARGE, addresses out of bounds may be 128 KiB away.
+# With CU_TENSOR_MAP_ALLOC_CLASS_LARGE, a load may access addresses up to 128 KiB out of bounds.
 _LARGE_CLASS_BYTES = 128 * 1024
 
 
@@ -97,7 +97,7 @@ def _transfer_size(m: TensorMap) -> Findings:
     steps = m.p.element_strides
     try:
         delivered, whole = tx_bytes(m.p), tx_bytes(replace(m.p, element_strides=(1,) * len(steps)))
-    except TensorMapError:  # The map has no box, and a rule reports the reason.
+    except TensorMapError:  # The map describes no valid box, and another rule reports the reason.
         return ()
     if delivered == whole:
         return ()
@@ -122,7 +122,7 @@ def _smem(m: TensorMap) -> Findings:
     most = MAX_SMEM_BYTES_OF_MAJOR.get(m.compute_capability[0], MAX_SMEM_BYTES)
     try:
         size = smem_bytes(m.p)
-    except TensorMapError:  # The map has no box, and a rule reports the reason.
+    except TensorMapError:  # The map describes no valid box, and another rule reports the reason.
         return ()
     if size <= most:
         return ()

@@ -13,7 +13,7 @@ from ._ptx import Place
 
 __all__ = ["KINDS", "Finding", "message_of"]
 
-# Each row of the table contains a kind of finding, its meaning, and its general remedy.
+# Each row contains a kind of finding, its meaning, and a general remedy.
 _TABLE = (
     (
         "race",

@@ -22,7 +22,7 @@ def is_library(file: str) -> bool:
     return not {"site-packages", "dist-packages"}.isdisjoint(path.split("/")) or bool(_TOOLKIT.search(path))
 
 
-# The pattern _TOOLKIT matches the headers of an installed CUDA toolkit, including libcu++ and CUB (folder cccl).
+# The pattern matches the headers of an installed CUDA toolkit, including those of libcu++ and CUB in the folder cccl.
 _TOOLKIT = re.compile(r"/(?:cuda(?:-[0-9.]+)?(?:/targets/[^/]+)?/include|include/cccl)/")
 _LIBRARIES = tuple(os.path.join(folder, "") for folder in (include_path(), sysconfig.get_path("stdlib")))
 

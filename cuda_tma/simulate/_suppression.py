@@ -18,7 +18,7 @@ from ._ptx import Place
 __all__ = ["Suppression", "read_suppressions"]
 
 _COLON = re.compile(r"(?<!:):(?!:)")  # A single colon separates the parts; "::" is a part of a C++ name.
-_DRIVE = re.compile(r"[A-Za-z]")  # A letter before a colon and a slash is the drive of a Windows path.
+_DRIVE = re.compile(r"[A-Za-z]")  # A letter before a colon and a slash is the drive letter of a Windows path.
 _LINE = re.compile(r"[\d*?]+")
 
 
@@ -99,7 +99,7 @@ def _parts(text: str) -> tuple[str, str, str]:
         file, _, reason = reason.partition(":")
         place, reason = f"{place}:{file.strip()}", reason.strip()
     line, _, after = reason.partition(":")
-    # The line number is the last part of the place; a suppression without text after the line number has no reason.
+    # A place ends in its line number, and the reason of a suppression follows the place.
     if _LINE.fullmatch(line.strip()):
         place, reason = f"{place}:{line.strip()}", after.strip()
     return kind, place, reason

@@ -178,7 +178,7 @@ class _Watcher:
             prepared = PreparedLaunch(kernel, config, *arguments)
         except Exception as error:
             unread = f"its arguments cannot be read: {error}"
-        if unread:  # The launch itself raises the error for the user.
+        if unread:  # The user receives the error of the launch itself.
             start()
             self.found.append(Watched("?", skipped=unread))
         else:
@@ -276,7 +276,8 @@ def _variables(kernel: Kernel, module: Module, memory: CopiedMemory) -> dict[str
     """Return the GPU addresses of a module's variables, with the content that earlier launches left in them."""
     found = {}
     for variable in module.variables.values():
-        # The addresses of functions on the GPU differ from those on the simulator.
+        # Variables with references are skipped, because addresses of functions on a GPU differ from those in the
+        # simulator.
         if variable.space in ("global", "const") and not variable.references:
             address = _allocations.variable_address(kernel, variable.name)
             if address is not None and _holds(memory, address, variable):

@@ -92,7 +92,7 @@ class _Session:
 
     def __init__(self, given: tuple[Suppression, ...]):
         self.given, self.used = given, set[Suppression]()
-        self.has_run = False  # The attribute becomes true when a test with the fixture runs.
+        self.has_run = False  # The attribute is true after a test has used the fixture.
         self.devices = WeakSet[RecordingDevice]()
 
     @property
@@ -216,7 +216,7 @@ def _session(config: pytest.Config) -> _Session:
     if _SESSION not in config.stash:
         try:
             files = config.getini(_FILES)
-        except ValueError:  # Pytest reads no options in a conftest.py that is not the outermost.
+        except ValueError:  # The option is unknown to pytest if only an inner conftest.py loads the plugin.
             files = []
         config.stash[_SESSION] = _Session(tuple(each for path in files for each in _read(path)))
     return config.stash[_SESSION]

@@ -19,7 +19,8 @@ __all__ = ["bank_conflicts", "worst_read"]
 _LINE_BYTES = 128
 _BANK_BYTES = 4
 _BANKS = _LINE_BYTES // _BANK_BYTES
-_LARGEST_BYTES = 64 * MAX_SMEM_BYTES  # _LARGEST_BYTES limits the size of a box, which may exceed shared memory.
+# _LARGEST_BYTES limits the size of a box, because a box may be larger than shared memory.
+_LARGEST_BYTES = 64 * MAX_SMEM_BYTES
 
 
 def bank_conflicts(params: Params, access: str) -> int:

@@ -113,7 +113,7 @@ def box_extents(params: Params) -> tuple[int, ...]:
         extents = _tiled_extents(params) if isinstance(params, TiledParams) else _column_extents(params)
         if extents and min(extents) > 0:
             return extents
-    except ValueError:  # zip() raises ValueError for tuples of different lengths.
+    except ValueError:  # The function zip() raises ValueError if the lengths of the tuples differ.
         pass
     raise _no_box(params)
 
@@ -159,10 +159,10 @@ class Rows:
     """Shared memory as rows, in bytes: the data of a row, the distance between rows, and the order of its chunks."""
 
     count: int
-    data_bytes: int  # A load delivers data_bytes for a row.
-    taken_bytes: int  # taken_bytes contains the data and the gaps inside packed groups.
+    data_bytes: int  # A load writes data_bytes bytes for each row.
+    taken_bytes: int  # The row takes taken_bytes bytes, including the gaps inside packed groups.
     pitch_bytes: int
-    group: tuple[int, int] | None  # The function group_bytes returns the pair `group`.
+    group: tuple[int, int] | None  # The pair `group` is a result of the function group_bytes.
     swizzle: int
 
 

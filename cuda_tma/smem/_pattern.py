@@ -49,9 +49,10 @@ def swizzle_offset(swizzle: int, offset: Any) -> Any:
     """
     xors = pattern(swizzle).xors
     try:
-        moved = offset ^ 0  # Only integers have bits. The check also runs for a mode without a swizzle.
+        # The operator ^ raises TypeError for an offset that is not an integer, even without a swizzle.
+        moved = offset ^ 0
         for from_bit, to_bit, bits in xors:
             moved = moved ^ (((offset >> from_bit) & ((1 << bits) - 1)) << to_bit)
-    except (TypeError, NotImplementedError):  # torch raises the second error.
+    except (TypeError, NotImplementedError):  # A torch tensor raises NotImplementedError.
         raise TensorMapError(f"offset is {shown(offset)}; pass an integer, or an array of integers") from None
     return moved

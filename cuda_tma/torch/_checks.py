@@ -19,9 +19,9 @@ from ..simulate._tensor_map import tensor_map_of
 
 __all__ = ["check", "check_count"]
 
-_NEWEST = (12, 0)  # Compute capability 12.0 accepts every map that an older generation accepts.
+_NEWEST = (12, 0)  # A GPU of compute capability 12.0 accepts every map that an earlier GPU accepts.
 
-# Earlier releases of torch use the name has_hint.
+# Earlier releases of torch use the name has_hint for the function.
 _names = ("has_guarding_hint", "has_hint")
 _has_hint = next(getattr(symbolic_shapes, name) for name in _names if hasattr(symbolic_shapes, name))
 
@@ -115,11 +115,11 @@ def _check_layout(place: str, map_type: MapType, tensor: torch.Tensor) -> None:
     """
     sizes = [*tensor.shape, *tensor.stride()]
     if not all(map(_has_hint, sizes)):
-        return  # The launch checks sizes that depend on data.
+        return  # Sizes that depend on data are checked at the launch.
     values = [each if isinstance(each, int) else each.node.hint for each in sizes]
     rank = tensor.dim()
     if 0 in values[:rank]:
-        return  # No launch is needed if the outputs are also empty. Otherwise the launch refuses the tensor.
+        return  # An empty tensor is correct if the outputs are also empty; otherwise, the launch raises an error.
     try:
         spec = TensorSpec(values[:rank], tensor.dtype, values[rank:])
         tensor_map_of(spec, lambda _: 0, _NEWEST, map_type.options, {})

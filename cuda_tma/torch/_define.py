@@ -16,8 +16,9 @@ from ._launches import CudaLaunch, FakeLaunch, SimulatedLaunch
 
 __all__ = ["Definition", "define"]
 
-_TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)  # A compiler must keep the strides of the call.
-_Library: Any = torch.library.Library  # torch.library has no types for Library.
+# The second tag requires that compilers keep the strides of the arguments.
+_TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
+_Library: Any = torch.library.Library  # The module torch.library has no annotations for the class Library.
 _libraries: dict[str, Any] = {}  # An operator exists as long as its library exists.
 _lock = Lock()
 

@@ -19,8 +19,8 @@ from ._outputs import Maker, maker
 __all__ = ["Derived", "derived"]
 
 _ANNOTATIONS = {"integer": "int", "float": "float", "bool": "bool", "pointer": "Tensor"}
-_LAUNCH = "launch"  # The parameter `launch` of a function receives the launcher.
-_NAME = "operator"  # Tracebacks contain the name `operator` for the function.
+_LAUNCH = "launch"  # A function with the parameter `launch` receives the launcher as this argument.
+_NAME = "operator"  # Tracebacks show the generated function under the name `operator`.
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def derived(
     made = {each for names in given.values() for each in names}
     known = [each.name for each in parameters if each.name not in made]
     makers: dict[str, dict[str, Maker]] = {}
-    # The order matters, because a workspace may depend on an output, and a value on both.
+    # The outputs come first, because a workspace may depend on an output, and a value may depend on both.
     for kind, each in given.items():
         extra = (_LAUNCH,) if kind == "values" else ()
         makers[kind] = {n: maker(f"{name}: {kind}[{n!r}]", f, (*known, *extra)) for n, f in each.items()}

@@ -16,7 +16,7 @@ from ._kernels import KnownKernels, described
 
 __all__ = ["CudaLaunch", "FakeLaunch", "Launch", "SimulatedLaunch"]
 
-# The keys are the device and the handle of a stream. torch creates at most 65 streams for a device.
+# Each key consists of a device and the handle of a stream, of which torch creates at most 65 for a device.
 _streams: dict[tuple[int, int], Any] = {}
 _REFUSED = (TypeError, ValueError, OverflowError)
 

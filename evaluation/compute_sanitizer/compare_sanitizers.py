@@ -36,8 +36,9 @@ from recordings import read, write  # noqa: E402
 RECORDED = ROOT / "tests" / "data" / "compare_sanitizers.jsonl.gz"
 PAGE = ROOT / "docs" / "compare_sanitizers.md"
 
-_HANGS_S = {"": 6, "tool": 12}  # The kernels take microseconds, or some milliseconds under a tool.
-_PATIENCE_S = 45  # A process has 45 seconds, with its start and its end.
+# The kernels hang if they take seconds: a right kernel takes microseconds, or milliseconds under a tool.
+_HANGS_S = {"": 6, "tool": 12}
+_PATIENCE_S = 45  # The time limit of a process, including its start and its end, is 45 seconds.
 _FIRST_PORT, _PORTS = 49152, 32  # Each concurrent process has its own port of compute-sanitizer.
 _MOST_CHARACTERS = 6000  # The script keeps at most 6000 characters of a process's output.
 Record = dict[str, Any]
@@ -84,7 +85,8 @@ def run_jobs(
         port = ports.get()
         try:
             record = _run(job, (command or _command)(job, port), patience_s)
-            if "No attachable process" in record["text"]:  # The script started too many processes at the same time.
+            # The tool prints this message if too many processes start at the same time.
+            if "No attachable process" in record["text"]:
                 record = _run(job, (command or _command)(job, port), patience_s)
             return record
         finally:
@@ -126,7 +128,7 @@ def _communicate(child: subprocess.Popen[str], given: str, patience_s: float) ->
         os.killpg(child.pid, signal.SIGKILL)
     try:
         return child.communicate(timeout=10)[0], True
-    except subprocess.TimeoutExpired as stuck:  # The process is in the driver, and the system removes it later.
+    except subprocess.TimeoutExpired as stuck:  # A process that hangs in the driver ends later.
         said = stuck.stdout or ""
         return (said if isinstance(said, str) else said.decode(errors="replace")), True
 
@@ -142,7 +144,7 @@ def _command(job: Job, port: int) -> list[str]:
     return ["compute-sanitizer", *options, *run]
 
 
-def _help(known: list[str] = []) -> str:  # noqa: B006  # asked for once
+def _help(known: list[str] = []) -> str:  # noqa: B006 # The default list caches the output.
     if not known:
         known.append(subprocess.run(["compute-sanitizer", "--help"], capture_output=True, text=True).stdout)
     return known[0]

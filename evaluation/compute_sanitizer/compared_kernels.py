@@ -15,9 +15,9 @@ from cuda_tma import simulate
 from tests.real_bugs import RealBug, real_bugs
 from tests.simulate._sanitize._sanitizer import BUGS, SOURCE, line_of
 
-FIXED = "mended"  # The recordings contain the word FIXED for a fixed kernel.
+FIXED = "mended"  # The word FIXED in a recording marks a fixed kernel.
 ELEMENTS = 4096  # Each array has 4096 elements.
-# An argument is a map of "in" or "out", an array, or the number of tiles.
+# An argument of a kernel is a map of the array "in" or "out", an array, or the number of tiles.
 _ARGUMENTS = ("source", "target", "in", "out", "tiles")
 
 

@@ -15,7 +15,7 @@ from compared_kernels import FIXED, Case
 TOOLS = ("memcheck", "racecheck", "synccheck")
 _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
 _REPORT = re.compile(r"^=+ (\S.*)$", re.MULTILINE)
-# In some lines, compute-sanitizer reports about itself, and not about the kernel.
+# Some lines of compute-sanitizer are about the tool itself, and not about the kernel.
 _NO_REPORT = (
     "COMPUTE-SANITIZER",
     "Target application",
@@ -58,7 +58,7 @@ def cell(record: Record | None) -> str:
     first = f" ({_escaped(said[0])})" if said and count else ""
     if summary:
         return f"{count}{first}"
-    ended = ending(record)["ended"]  # The last line is the end of the text.
+    ended = ending(record)["ended"]  # Without a summary, the page shows how the process ended.
     return f"{count}{first}, hangs" if ended == "hangs" else f"no summary: {ended}"
 
 

@@ -27,13 +27,13 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-_SPARE_S = 60  # A process may take 60 seconds to start under a tool.
+_SPARE_S = 60  # Under a tool, the start of a process takes up to 60 seconds.
 
 
 def main() -> None:
     """Run the kernel that standard input describes."""
     case = json.load(sys.stdin)
-    signal.alarm(int(case["patience_s"]) + _SPARE_S)  # The alarm ends the process in any case.
+    signal.alarm(int(case["patience_s"]) + _SPARE_S)  # The alarm ends the process even if the kernel hangs.
     device = cuda_tma.Device(0)
     device.set_current()
     stream = device.create_stream()
@@ -50,7 +50,8 @@ def main() -> None:
     values = _values(buffers, case["elements"]) if ended == "ends" else ""
     print(json.dumps({"ended": ended, "values": values}), flush=True)
     if ended == "hangs":
-        os.kill(os.getpid(), signal.SIGKILL)  # A normal exit would wait for the kernel.
+        # The process exits without cleanup, because a normal exit would wait for the kernel.
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _buffers(device: Any, stream: Any, elements: int) -> dict[str, Any]:

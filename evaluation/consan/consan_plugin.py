@@ -19,15 +19,15 @@ import triton._internal_testing
 
 from cuda_tma._intercept.session import Session
 
-REPORTED: list[tuple[str, str]] = []  # the kind and the sentence of each error of the present test
-ASKED: list[str] = []  # the messages of ConSan that the present test accepts
-EXPECTED: list[bool] = []  # an entry if the present test expects that ConSan stops its kernel
+REPORTED: list[tuple[str, str]] = []  # The list contains the kind and the sentence of each error of the current test.
+ASKED: list[str] = []  # The list contains the messages of ConSan that the current test accepts.
+EXPECTED: list[bool] = []  # The list is empty unless ConSan must stop the kernel of the current test.
 RESULTS: list[dict[str, Any]] = []
 OF_CONSAN = (
     "test_cache_miss",
     "test_consan_",
     "test_mbarrier_arrive_multicast",
-)  # tests of ConSan itself, and of Rubin
+)  # These tests are about the implementation of ConSan or about Rubin GPUs.
 LAUNCH = Session.launch
 
 
@@ -61,7 +61,7 @@ def run_in_process(function: Any, arguments: Any = (), *_: Any, **__: Any) -> Re
     function = getattr(function, "__wrapped__", function)
     try:
         function(*arguments)
-    except Exception as error:  # also a wrong result, of a kernel with an error
+    except Exception as error:  # A kernel with an error may also fail the comparison of its result.
         if not REPORTED:
             return Result(error)
     return Result(RuntimeError("device-side assert") if REPORTED else None)

@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-# The rule of the PTX ISA for each message of ConSan: the section that has it.
+# RULES maps a message of ConSan to a violated rule, and to the section of the PTX ISA with this rule.
 RULES = {
     "outstanding": ("accesses that nothing orders", "Causality Order"),
     "async_copy_global_to_shared": ("access before the wait for cp.async", "cp.async.wait_group"),
@@ -23,7 +23,7 @@ RULES = {
     "before initialization": ("use of a barrier without init", "mbarrier.init"),
     "reused before barrier invalidation": ("memory of a live mbarrier written", "mbarrier.inval"),
 }
-# ConSan orders a TMA store after a generic read of another thread by a fence. Two reads need none in PTX.
+# ConSan requires a proxy fence between a generic read and the read of a TMA store, but the PTX ISA does not.
 WITHOUT_RULE = ("test_ws_join_publishes_proxy_generation",)
 REMARKS = [
     "The right kernels with an error break other rules: one stores shared memory that no thread has written, two end "

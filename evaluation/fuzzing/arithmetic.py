@@ -16,7 +16,7 @@ from typing import NamedTuple
 __all__ = ["OPERATIONS", "Operation", "edge_value"]
 
 M32, M64 = (1 << 32) - 1, (1 << 64) - 1
-NAN = 0x7FFFFFFF  # Each NaN from an f32 operation has the bits 0x7FFFFFFF.
+NAN = 0x7FFFFFFF  # Every NaN that an f32 instruction returns has the bits 0x7FFFFFFF.
 
 
 class Operation(NamedTuple):
@@ -65,7 +65,7 @@ def rounded(value: Fraction, zero: int = 0) -> int:
     exponent = value.numerator.bit_length() - value.denominator.bit_length()
     exponent -= Fraction(2) ** exponent > value
     step = Fraction(2) ** (max(exponent, -126) - 23)
-    whole = round(value / step)  # Python rounds a half to even.
+    whole = round(value / step)  # Python's round() rounds a half to the nearest even integer.
     bits = whole if exponent < -126 else whole + ((exponent + 126) << 23)
     return sign | min(bits, 0x7F800000)
 
@@ -130,7 +130,8 @@ def _root(a: int) -> int:
         return NAN
     if x == 0 or x == float("inf"):
         return a
-    value = Fraction(x) * (1 << 300)  # The exponent is even, and the root has more than twice the digits of an f32.
+    # The scale is an even power of two, so that the root is exact to more than twice the digits of an f32.
+    value = Fraction(x) * (1 << 300)
     root = isqrt(int(value))
     more = Fraction(1, 2) if root * root < value else 0
     return rounded((root + more) / Fraction(1 << 150))

@@ -33,7 +33,7 @@ PTX = b""".version 8.0
 }
 """
 u64, pointer, size = ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t
-MOST = 12  # MOST limits the live objects of each kind.
+MOST = 12  # MOST limits the number of objects of each kind that exist at the same time.
 
 
 class Sequence:

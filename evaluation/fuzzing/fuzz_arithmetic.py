@@ -24,7 +24,8 @@ from cuda_tma import simulate  # noqa: E402
 from evaluation.fuzzing.arithmetic import OPERATIONS, Operation, edge_value  # noqa: E402
 
 LANES, LOADED, STEPS = 32, 4, 30
-POOLS = {"r": 32, "d": 64, "f": 32}  # Each pool of registers has a letter and a number of bits.
+# POOLS maps the letter of a pool of registers to the number of bits of each register.
+POOLS = {"r": 32, "d": 64, "f": 32}
 HEAD = ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 data)\n{\n"
 
 

@@ -35,7 +35,8 @@ from evaluation.fuzzing.hostile_inputs import Input, made  # noqa: E402
 
 MEMORY_BYTES, CPU_SECONDS, WALL_SECONDS = 1 << 30, 12, 120
 STATUSES = (0, 1, 2, 3)
-_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # Files in /dev/shm are in memory.
+# The folder /dev/shm is in memory, so files in it are fast.
+_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 _BATCH = 400  # One worker process runs 400 inputs.
 _COMPLAINT_CHARACTERS, _OUTPUT_CHARACTERS = 1 << 16, 64 << 20
 _PACKAGES = (sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), "/usr/lib", *filter(None, sys.path))
@@ -68,7 +69,8 @@ def prepare() -> None:
     from cuda_tma._command import cli
 
     assert simulate
-    parser = cli.parser(cli._COMMANDS)  # The parser is built once, because that takes longer than most commands.
+    # The parser is built only once, because building it takes longer than most commands.
+    parser = cli.parser(cli._COMMANDS)
     cli.parser = lambda _: parser
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     sys.addaudithook(_note)
@@ -211,7 +213,7 @@ def separate(seed: int, index: int, parent: str) -> Outcome:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Outcome(index, given.family, "killed", f"more than {WALL_SECONDS} s", WALL_SECONDS)
-        except OSError as error:  # The system cannot start a command with an argument of 128 KiB.
+        except OSError as error:  # Linux limits an argument of a command to 128 KiB.
             return Outcome(index, given.family, "not started", "" if error.errno == errno.E2BIG else str(error), 0.0)
     out, err = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
     fault = fault_of(done.returncode, "", out, err, [])

@@ -315,7 +315,7 @@ def recordings(random: Random) -> Input:
     return Input("recordings", arguments, {"launches": recording(random)})
 
 
-# FAMILIES contains the number of inputs of each function in a hundred.
+# FAMILIES maps a generator of inputs to its share of the inputs in percent.
 FAMILIES: dict[Callable[[Random], Input], int] = {
     explain: 17, dumps: 12, layouts: 8, maps: 10, real_kernels: 20, grammar_kernels: 29, recordings: 4,
 }  # fmt: skip

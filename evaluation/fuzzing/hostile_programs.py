@@ -32,7 +32,7 @@ LIBRARY = ROOT / "cuda_tma" / "_intercept" / "libcuda" / "libcuda.so"
 _MAGIC = struct.pack("<I", 0xBA55ED50)
 SECONDS, LAUNCH_SECONDS = 120, 3600
 STATUSES = (0, 1, 2, 3)
-# The program calls each entry with null pointers only. The call of "cuInit" comes first, or is missing.
+# The program calls each function of the driver library with null pointers, with or without an earlier call of cuInit.
 _NULLS = """
 import ctypes, sys
 library = ctypes.CDLL("libcuda.so.1")
@@ -41,7 +41,8 @@ for name in sys.stdin.read().split():
     getattr(library, name)(*[ctypes.c_void_p(0)] * 12)
 print("next: none")
 """
-_BY_VALUE = "cudaCreateChannelDesc"  # The entry returns a structure, whose address the caller passes.
+# The function returns a structure, so its caller passes the address of the result as a hidden argument.
+_BY_VALUE = "cudaCreateChannelDesc"
 _ENTRY = re.compile(r"^(?:cu[A-Z]|cuda[A-Z]|nvrtc[A-Z]|nvJitLink[A-Z])\w*$")
 
 
@@ -57,7 +58,7 @@ def damaged(program: bytes, seed: int) -> bytes:
     chosen, changed = random.Random(seed), bytearray(program)
     at = program.index(_MAGIC)
     _, _, header, size = struct.unpack_from("<IHHQ", program, at)
-    # The changed bytes are anywhere in the fat binary, or only in its headers.
+    # The mutation changes bytes anywhere in the fat binary, or only in its headers.
     extent = header + size if chosen.random() < 0.5 else 128
     for _ in range(chosen.choice([1, 4, 64])):
         changed[at + chosen.randrange(extent)] = chosen.randrange(256)

@@ -47,8 +47,8 @@ _TYPES = (
     *("tf32", "f32", "f64", "b128", "pred", "b4", "foo"),
 )
 _SPACES = [".global", ".shared", ".local", ".param", ".const", ".shared::cta", ".shared::cluster", ".reg", ".generic"]
-# The file contains right statements. R, D, F, H and P are registers, and N is a number. G, S and L are addresses of
-# global, shared and local memory, and B is the address of an mbarrier.
+# The file contains valid PTX statements. In a statement, R, D, F, H and P are registers, and N is a number. In a
+# statement, G, S and L are addresses of global, shared and local memory, and B is the address of an mbarrier.
 _STATEMENTS = (Path(__file__).parent / "hostile_statements.txt").read_text().splitlines()
 _CHARACTERS = "\0\x1b\n\t ;,{}()[]<>@!%$._:|+-~*/\"'\\#\udcff\u202e\xe9" + "0123456789abcdefxU"
 
@@ -86,7 +86,8 @@ def mutated(random: Random) -> tuple[str, str]:
     """Make a real text with one to six changes. Return the changed text, and the name of the kernel in the text."""
     text = random.choice(_texts())
     found = re.findall(r"\.entry\s+([\w$]+)", text)
-    if len(text) > 20_000 and random.random() < 0.9:  # Most mutants have only a part of the body, to limit the time.
+    # Most mutants contain only a part of the kernel's body, which limits the time of a run.
+    if len(text) > 20_000 and random.random() < 0.9:
         text = _shortened(text, random)
     for _ in range(random.choice((0, 1, 1, 2, 3, 6))):
         text = random.choice(_MUTATIONS)(text, random)

@@ -20,7 +20,7 @@ Verb = Literal["read", "write", "add", "barrier", "arrive", "wait", "release", "
 Point = tuple[int, ...]
 WORDS, MBARRIERS, FLAGS = 2, 2, 2
 _ACCESSES = {"read", "write", "add"}
-_BLOCKING = 0.02  # Two in a hundred programs may wait forever.
+_BLOCKING = 0.02  # Two percent of the programs may contain an endless wait.
 
 
 class Operation(NamedTuple):
@@ -141,7 +141,7 @@ def _drawn(draw: random.Random) -> Program:
     """Draw two or three threads with up to four operations each, and barriers of all threads."""
     space: Literal["shared", "global"] = draw.choice(("shared", "shared", "global"))
     threads = [[*_operations(draw, space)] for _ in range(draw.choice((2, 2, 3)))]
-    for number in range(FLAGS):  # One thread sets each flag, once.
+    for number in range(FLAGS):  # Exactly one thread sets each flag, and it sets the flag once.
         _keep_one(draw, threads, Operation("release", number))
     if space == "shared":
         for _ in range(draw.choice((0, 0, 1, 2))):

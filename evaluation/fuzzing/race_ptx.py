@@ -9,7 +9,7 @@ from evaluation.fuzzing.race_programs import FLAGS, MBARRIERS, WORDS, Operation,
 __all__ = ["NAME", "ptx_of"]
 
 NAME = "tiny"
-_FLAG_BYTES = 16  # The flags follow the words at the offset 16.
+_FLAG_BYTES = 16  # The words take 16 bytes, and the flags follow them.
 _HEAD = """.version 8.0
 .target sm_90
 .address_size 64

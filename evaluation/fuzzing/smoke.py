@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-# Each fuzzer except the last ends after `--seconds`, before it can reach its count.
+# The counts are so large that each fuzzer except the last runs until its time limit.
 COMMANDS = {
     "races": ["fuzz_races.py", "--count", "900000", "--workers", "1"],
     "arithmetic": ["fuzz_arithmetic.py", "--count", "900000", "--workers", "1"],
@@ -24,7 +24,7 @@ COMMANDS = {
     "driver calls": ["fuzz_driver.py", "--count", "900000", "--calls", "300", "--workers", "1"],
     "pipelines": ["fuzz_pipelines.py", "--count", "4", "--workers", "1", "--output", os.devnull],
 }
-PATIENCE_SECONDS = 60.0  # The script waits a minute for the end of a fuzzer whose time is over.
+PATIENCE_SECONDS = 60.0  # After its time limit, a fuzzer has one more minute to end.
 
 
 def main() -> int:

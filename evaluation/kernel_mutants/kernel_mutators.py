@@ -33,7 +33,8 @@ CALLS = {
     "copy": "load load_multicast load_im2col load_bulk load_bulk_multicast send_bulk store store_bulk",
 }
 ROLES = {name: role for role, names in CALLS.items() for name in names.split()}
-# The table contains the roles of asm statements by their text. The first match applies.
+# Each row contains a pattern for the text of an asm statement and the role of the statement, and the first match
+# applies.
 ASM_ROLES = (
     ("fence.proxy.async", "proxy_fence"),
     ("fence.mbarrier_init", "init_fence"),
@@ -51,9 +52,9 @@ ASM_ROLES = (
 
 # ---- the kinds of findings that are right ----
 
-_ORDER = {"race", "early-exit", "uninitialized-read"}  # The kinds of findings are right if a wait is missing.
-# The kinds of findings are right if the numbers of arriving and expected threads differ. A wait that polls in a loop
-# then does not end.
+# _ORDER contains the kinds of findings that are right if a wait is missing.
+_ORDER = {"race", "early-exit", "uninitialized-read"}
+# _COUNTS contains the kinds of findings that are right if the numbers of arriving and expected threads differ.
 _COUNTS = {"deadlock", "barrier-use", "transaction-count", "barrier-divergence", "no-progress"}
 _OF_ROLE = {
     "proxy_fence": {"missing-proxy-fence"},
@@ -71,8 +72,7 @@ _OF_ROLE = {
 }
 EXPECTED: dict[str, frozenset[str]] = {
     **{f"drop_{role}": frozenset(kinds) for role, kinds in _OF_ROLE.items()},
-    # An exchange of a statement with its neighbor counts as a missing statement, which should precede or follow the
-    # neighbor.
+    # After an exchange of two statements, the moved statement counts as missing at its original place.
     **{f"move_{role}": frozenset(kinds | _ORDER | {"deadlock", "barrier-use"}) for role, kinds in _OF_ROLE.items()},
     "change_count": frozenset(_ORDER | _COUNTS),
     "change_parity": frozenset(_ORDER | _COUNTS | {"missing-proxy-fence"}),
@@ -120,7 +120,8 @@ def mutants_of(text: str) -> list[Mutant]:
 def _mutant(text: str, mutator: str, start: int, end: int, new: str) -> Mutant:
     old, now = (" ".join(piece.split()) for piece in (text[start:end], new))
     line, lines = text.count("\n", 0, start) + 1, text.count("\n", start, end)
-    new += "\n" * (lines - new.count("\n"))  # The line ends keep the numbers of the following lines.
+    # The new text has the same number of line ends, so that the numbers of the following lines do not change.
+    new += "\n" * (lines - new.count("\n"))
     return Mutant(line, start, end, new, f"{old} -> {now}", mutator, line + lines)
 
 
@@ -172,7 +173,7 @@ def _of_calls(text: str, code: str) -> Iterator[Mutant]:
         spans = spans or []
         given = [text[start:end] for start, end in spans]
         if any(re.match(r"(const )?(unsigned|int|Stage<\w+>|auto|bool|float)\b[ &*]+\w+$", each) for each in given):
-            continue  # The text is a declaration.
+            continue  # The call is skipped, because the text is the declaration of a function.
         for mutator, number, new in _arguments(name, given):
             start, end = spans[number]
             yield _mutant(text, mutator, start, end, new)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from kernel_mutators import EXPECTED, KEEPS_ORDER
 
-NEAR = 3  # A finding is near if its distance is at most three lines.
+NEAR = 3  # A finding within three lines of the mutation counts as near.
 FOUND, FAR, EQUIVALENT, VALUES, MISSED = "found", "far away", "equivalent", "values", "missed"
-Frame = tuple[str, int]  # A frame is a file and a line.
-Chain = Sequence[Frame]  # A chain is the statement, and the calls that inline it.
+Frame = tuple[str, int]  # A frame consists of a file and a line.
+# A chain contains the place of a statement, and the places of the calls through which it was inlined.
+Chain = Sequence[Frame]
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def outcome_of(found: dict, mutator: str, memory: Sequence[str], wanted: Callabl
         outcome = FOUND if right else FAR if of_kind else "another kind"
         return {"outcome": outcome, **{key: first[key] for key in ("kind", "severity", "schedule")},
                 "places": first["places"] if outcome != FOUND else [], "message": first["message"][:200]}  # fmt: skip
-    # The launch may have ended earlier than the finding.
+    # The lists may differ in length, because a launch may have ended early.
     same = [now == before for now, before in zip(found["memory"], memory, strict=False)]
     changes_values = mutator in KEEPS_ORDER and not any(same)
     return {"outcome": "values" if changes_values else "silent", "memory": "same" if all(same) else "other"}

@@ -55,7 +55,8 @@ def _whole_example(name: str, case: tuple) -> Callable[[], None]:
 
 def _header_test(module: Any, test: str, parameters: dict[str, object]) -> Callable[[], None]:
     def start() -> None:
-        kernel_of.cache_clear()  # A change affects only compilations that follow.
+        # The cached kernels are removed, because a mutation of a header affects only new compilations.
+        kernel_of.cache_clear()
         getattr(module, f"test_{test}")(Machine(), **parameters)
 
     return start
@@ -119,7 +120,8 @@ def _pipeline(shape: Pipeline) -> Callable[[], None]:
     return lambda: run_pipeline(shape)
 
 
-# With the sizes below, each ring starts again, a CTA has several tiles, and the number of its steps is odd.
+# With these sizes, a CTA computes several tiles in an odd number of steps, and uses each stage of a ring more than
+# once.
 _EXAMPLES: dict[str, dict[str, int]] = {
     "tiled_load": {}, "copy_2d": {"ctas": 1}, "transpose": {}, "replace_address": {}, "fp8_tiles": {}, "kv_tiles": {},
     "gemm": {"m": 136, "n": 520, "k": 264}, "conv_im2col": {"n": 2, "h": 33, "w": 31},
@@ -133,7 +135,7 @@ _HEADER_TESTS = (
     (test_header_cluster, "send_reduce_bulk", {"op": "add", "name": "u32"}),
     (test_header_cluster, "store_async", {}),
     (test_header_cluster, "barrier_of_another_cta", {}),
-    # The subjects below are only in the third batch.
+    # Only the third batch of mutants includes the subjects below.
     (test_header_cluster, "pipeline_of_a_cluster", {"stages": 2}),
     (test_header_cluster, "pipeline_of_two_producers", {"stages": 2}),
     (test_header_cluster, "named_barriers_take_turns", {}),
@@ -144,7 +146,7 @@ _HEADER_TESTS = (
     (test_header_order, "tensor_map_written_by_another_cta", {}),
 )
 _WHOLE_EXAMPLES = {"attention": (3, 2, 1, 70, 400, 64, True), "gather_rows": (900, 145)}
-# The subjects below are only in the fourth batch.
+# Only the fourth batch of mutants includes the subjects below.
 _VARIANTS: dict[str, tuple[dict, tuple]] = {
     "pairs": ({"rows": 128, "columns": 64, "down": 2, "across": 2}, ((392, 264, 456), "bfloat16", True, "relu")),
     "splits": (
@@ -201,5 +203,5 @@ SUBJECTS: dict[str, Callable[[], None]] = {
 }
 
 
-# LAUNCHES lists subjects with several launches. More launches of the other subjects give no further findings.
+# LAUNCHES maps a subject to its number of launches, which is 1 for subjects that are not listed.
 LAUNCHES = {"examples/gather_rows": 2}

@@ -113,7 +113,8 @@ def _first_launch(
     def launched(gpu: Any, config: Any, kernel: Any, *arguments: Any, **_: Any) -> simulate.Report:
         seen["kernel"], seen["launches"] = kernel, seen.get("launches", 0) + 1
         with gpu._memory.launch() as address:
-            gpu._block(kernel, arguments, address)  # _block() maps the arrays, so that they can be saved.
+            # The call of _block() maps the arrays, so that the script can save their contents.
+            gpu._block(kernel, arguments, address)
         saved = _saved(gpu._memory)
         for order, seed in SCHEDULES:
             _restore(gpu._memory, saved)

@@ -46,9 +46,9 @@ class Candidate:
     """A mutant of a kernel or header, and its launch."""
 
     subject: str
-    header: str  # The name of the header is empty for the kernel itself.
+    header: str  # For a mutant of the kernel itself, the name of the header is empty.
     mutant: Mutant
-    text: str  # `text` is the line before the change.
+    text: str  # `text` is the line without the mutation.
 
     @property
     def path(self) -> str:
@@ -100,7 +100,8 @@ def in_process(seconds: float, act: Callable[..., dict], *arguments: Any) -> dic
 def baselines(names: Iterable[str]) -> dict[str, dict]:
     """Run each subject without a fault. Require that the subject has no error."""
     nothing = 'extern "C" __global__ void nothing() {}'
-    simulate.Device().compile(nothing, "nothing")  # The compilation loads NVRTC once for all processes.
+    # The first compilation loads NVRTC for all processes that the script forks.
+    simulate.Device().compile(nothing, "nothing")
     known = {name: in_process(600, baseline, name) for name in names}
     for name, found in known.items():
         errors = [row["message"] for row in found.get("findings", ()) if row["severity"] == "error"]
@@ -206,7 +207,7 @@ def again(given: argparse.Namespace) -> None:
     texts = {path.name: path.read_text() for path in HEADERS.glob("*.cuh")}
     of_text = {name: mutants_of(text) for name, text in texts.items()}
     of_text |= {name: mutants_of(subject["source"]) for name, subject in known.items()}
-    new = {}  # The key contains the line, because equal statements have equal ids.
+    new = {}  # The key contains the line number, because two equal statements have the same id.
     for row in rows:
         header = row["path"] if row["path"] in texts else ""
         text = texts.get(header) or known[row["subject"]]["source"]

@@ -13,8 +13,9 @@ from evaluation.mutation.operators import Mutant, mutants_of
 
 __all__ = ["AREAS", "area_of", "drawn", "every_mutant"]
 
-# Each area has a share, and patterns of its modules below cuda_tma, of which the first match counts. The areas exclude
-# modules that need torch, Triton, TileLang or CuTe DSL, and modules that only child processes import.
+# Each area of cuda_tma has a share of the mutants, and patterns of file names; a module belongs to the first area that
+# matches. The area "left out" contains modules that need torch, Triton, TileLang or CuTe DSL, and modules that only
+# child processes import.
 AREAS = {
     "left out": (0, "torch/* _intercept/* __main__.py _version.py _option_fields.py */__init__.py __init__.py"),
     "sanitizer": (15, "simulate/_sanitize/* simulate/_trace/*"),

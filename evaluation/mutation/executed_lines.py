@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-TOOL = 4  # sys.monitoring has six identifiers. No other known tool uses the identifier 4.
+TOOL = 4  # The module sys.monitoring has six tool identifiers, and no other known tool uses 4.
 PACKAGE = os.path.join(os.getcwd(), "cuda_tma") + os.sep
 
 executed: defaultdict[str, set[int]] = defaultdict(set)
@@ -25,7 +25,7 @@ began = time.monotonic()
 def _line(code: Any, line: int) -> Any:
     if code.co_filename.startswith(PACKAGE):
         executed[code.co_filename].add(line)
-    return sys.monitoring.DISABLE  # The first execution of a line is enough.
+    return sys.monitoring.DISABLE  # Only the first execution of each line is recorded.
 
 
 if hasattr(sys, "monitoring"):

@@ -216,7 +216,7 @@ class _Module(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
-        if len(node.values) == 2:  # More operands would need parentheses.
+        if len(node.values) == 2:  # An expression with more operands would need parentheses after the mutation.
             self.between(*node.values, LOGIC[type(node.op)], "operator")
         self.generic_visit(node)
 

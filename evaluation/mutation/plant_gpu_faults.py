@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 from evaluation.mutation.trials import Folder  # noqa: E402
 
-SECONDS = 120.0  # for all tests with one fault
+SECONDS = 120.0  # The time limit applies to all tests with one fault together.
 ON_GPU, ON_SIMULATOR = "tests/gpu/test_exact.py", "tests/examples/test_exact.py"
 
 

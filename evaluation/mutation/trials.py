@@ -30,7 +30,7 @@ BESIDE = {"benchmarks", "corpus", "data", "docs", "evaluation", "gpu", "scripts"
 ABOUT_FILES = {"structure", "prose", "types", "gpu_results", "contributing", "environments", "release", "public_names",
                "readme", "signatures", "leaks", "fake_driver"}  # fmt: skip
 LEFT_OUT = shutil.ignore_patterns(".git", "build", "dist", ".venv", ".hypothesis", ".*_cache", "*.egg-info", "docs")
-FILE_SECONDS = 120.0  # One test file without a fault has a time limit of two minutes.
+FILE_SECONDS = 120.0  # Without a fault, a test file may take at most two minutes.
 START_SECONDS = 15.0  # The start of pytest takes at most 15 seconds on a busy machine.
 
 

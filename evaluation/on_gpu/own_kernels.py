@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.kernels import example
 
-# With the sizes below, a tile crosses an edge of the tensor in each example.
+# The sizes are chosen so that a tile crosses an edge of the tensor in each example.
 SIZES = {
     "copy_2d": ((70, 600), (64, 64)),
     "transpose": ((72, 140),),

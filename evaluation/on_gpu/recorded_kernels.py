@@ -38,7 +38,7 @@ class Memory:
 def arguments_of(launch: RecordedLaunch, memory: Memory) -> Iterator[np.ndarray]:
     """Yield the bytes of each parameter, with present addresses."""
     for raw in launch.arguments:
-        # A pointer, a structure with pointers, or a tensor map, whose first 8 bytes are its address.
+        # A parameter may contain pointers, and the first 8 bytes of a tensor map are a pointer.
         size = 8 if len(raw) == 128 else len(raw) // 8 * 8
         words = [int.from_bytes(raw[at : at + 8], "little") for at in range(0, size, 8)]
         raw = b"".join((memory.moved(each) or each).to_bytes(8, "little") for each in words) + raw[size:]
@@ -48,7 +48,7 @@ def arguments_of(launch: RecordedLaunch, memory: Memory) -> Iterator[np.ndarray]
 def run(launch: RecordedLaunch) -> None:
     """Run a launch."""
     memory = Memory(launch)
-    # Drivers of CUDA 13.0 accept no later version. Few kernels need one.
+    # The version of the PTX becomes 9.0, because a driver of CUDA 13.0 accepts no later version.
     ptx, grid = re.sub(r"^\.version 9\.\d+", ".version 9.0", launch.ptx, flags=re.MULTILINE), launch.config.grid
     if cluster := launch.config.cluster:
         grid = tuple(by * extent for by, extent in zip(grid, cluster, strict=True))

@@ -14,11 +14,13 @@ from cuda_tma.barrier import Barrier
 
 Operation = tuple[str, int]
 Case = tuple[str, list[Operation]]
-# MOST limits arrivals, and positive and negative bytes (PTX ISA, "Size and alignment", "Range of the tx-count").
+# MOST is the largest count of arrivals, and the largest absolute value of the tx-count (PTX ISA, "Size and alignment",
+# "Range of the tx-count").
 MOST = (1 << 20) - 1
 
-# The table contains the PTX of each operation. %0 is the result (64 bits), %1 the barrier, and %2 the number. %3 and %4
-# are space in shared and in global memory. %5 is 16 bytes, of which the second half is the barrier.
+# The table maps an operation to PTX with six operands. Operand %0 is the result of 64 bits, %1 is the address of the
+# mbarrier, and %2 is a number. Operand %3 is an address in shared memory, and %4 is an address in global memory.
+# Operand %5 is the address of 16 bytes whose second half is the mbarrier.
 _ARRIVE = "mbarrier.arrive{0}.shared::cta.b64 %0, [%1], %2;"
 _DROP = "mbarrier.arrive_drop{0}.shared::cta.b64 %0, [%1], %2;"
 _TX = "mbarrier.{0}.relaxed.{1}.shared::{1}.b64 [%1], %2;"
@@ -50,7 +52,7 @@ OPERATIONS = {
     "bulk store": "cp.async.bulk.global.shared::cta.bulk_group [%4], [%5], 16; cp.async.bulk.commit_group;"
     " cp.async.bulk.wait_group 0; ld.volatile.global.b64 %0, [%4 + 8];",
     "cp.async.bulk": "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%3], [%4], %2, [%1];",
-    # The other CTA of the cluster executes the operation "remote look".
+    # The operation "remote look" is executed by the second CTA of the cluster.
     "remote look": "ld.volatile.shared::cluster.b64 %0, [%1];",
     "remote arrive": "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%1], %2;",
     "remote arrive.expect_tx": "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%1], %2;",

@@ -66,7 +66,7 @@ def _legal_common(rng: Random, rank: int) -> Arguments:
     dims[0] = dims[0] + -dims[0] % 128 if is_packed(data_type) else dims[0]
     unit = 32 if interleave == 2 or is_packed(data_type) else 16
     strides = [rng.randrange(0, 2**40, unit) for _ in range(rank - 1)]
-    if rng.random() < 0.7:  # The strides are those of a tensor in memory, with or without padding.
+    if rng.random() < 0.7:  # In 70 percent of the cases, the strides are those of a contiguous or padded tensor.
         size = dims[0] * element_bits(data_type) // 8
         for i, dim in enumerate(dims[1:]):
             strides[i] = size = min(-(-size // unit) * unit + rng.choice((0, 0, unit)), 2**40 - unit)
@@ -122,11 +122,12 @@ def legal_im2col_wide(rng: Random) -> Arguments:
 def _edge(rng: Random, p: Arguments) -> None:
     """Set one argument so that a rule about several arguments is just satisfied, or just violated."""
     over, room = rng.randrange(2), MAX_TRANSFER_BYTES * 8 // element_bits(p["data_type"])
-    if p["kind"] == "im2col" and rng.random() < 0.5:  # The pixel box becomes empty by the smallest step.
+    # The corners make the pixel box empty, or are one element from an empty box.
+    if p["kind"] == "im2col" and rng.random() < 0.5:
         i = rng.randrange(p["rank"] - 2)
         upper = p[CORNERS[0]][i] - p["global_dim"][i + rng.randrange(2)] + over
         p[CORNERS[1]][i] = max(-(2**31), upper)
-    elif p["kind"] != "tiled":  # The transfer becomes too large by the smallest step.
+    elif p["kind"] != "tiled":  # The transfer is the largest valid transfer, or is larger by the smallest step.
         p["pixels_per_column"] = room // max(1, p["channels_per_pixel"]) + over
     elif p["rank"] > 1:
         for box, step in zip(p["box_dim"][:-1], p["element_strides"], strict=False):
@@ -153,7 +154,7 @@ def at_boundary(rng: Random, p: Arguments) -> Arguments:
         else:
             p[name] = _changed(rng, name, p[name])
         if p["rank"] != len(p["global_dim"]) or p["data_type"] not in ELEMENTS:
-            break  # Further changes would depend on the arrays, or on the size of an element.
+            break  # Further changes would need arrays that match the rank, and a known size of an element.
     return p
 
 

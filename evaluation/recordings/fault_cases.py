@@ -81,7 +81,7 @@ _IM2COL = Im2colParams(
 _LOAD, _STORE = "load_2", "store_2"
 
 _CASES = (
-    # The cases below are correct.
+    # The kernels in the cases below are correct.
     Case("a load", _LOAD),
     Case("a load by a map in constant memory", _LOAD, {"where": 4}),
     Case("a load by a map in global memory, after its fence", _LOAD, {"where": 5}),
@@ -92,7 +92,7 @@ _CASES = (
     Case("a bulk load", "bulk_load"),
     Case("a bulk store", "bulk_store"),
     Case("a load that is multicast", "cluster_multicast", {"mask": 3}),
-    # The cases below concern the place of the map.
+    # In the cases below, the tensor map is at a wrong place in memory.
     Case("the map is a copy in local memory", _LOAD, {"where": 2}),
     Case("the map is a copy in shared memory", _LOAD, {"where": 3}),
     Case("the map's address is 0", _LOAD, {"where": 1, "address": 0}),
@@ -106,7 +106,7 @@ _CASES = (
     Case("a map at a wild address is prefetched", "prefetch_map", {"where": 1, "address": 0x123456780}),
     Case("a map at a wild address is acquired", "acquire_map", {"where": 1, "address": 0x123456780}),
     Case("a box is prefetched by a map at a wild address", "prefetch", {"where": 1, "address": 0x123456780}),
-    # The cases below concern the content of the map.
+    # In the cases below, the content of the tensor map is wrong.
     Case("a rank-2 map in a rank-1 load", "load_1"),
     Case("a rank-2 map in a rank-3 load", "load_3"),
     Case("a rank-3 map in a rank-2 load", _LOAD, params=_tiled(64, 64, 4)),
@@ -129,7 +129,7 @@ _CASES = (
         "the box's rows are not a multiple of 16 bytes", _LOAD, {"bytes": 30 * 32 * 4}, _tiled(64, 64, box_dim=(30, 32))
     ),
     Case("interleave 32B with rank 2", _LOAD, params=_tiled(64, 64, interleave=2, swizzle=1)),
-    # The cases below concern the start of a copy, and its destination.
+    # In the cases below, the coordinates or the destination of a copy are wrong.
     Case("the innermost coordinate is not a multiple of 16 bytes", _LOAD, {"x": 1}),
     Case("the coordinates are far outside of the tensor", _LOAD, {"x": 1 << 30, "y": 1 << 30}),
     Case("the tile is 64 bytes past a multiple of 128", _LOAD, {"tile": 64}),
@@ -141,7 +141,7 @@ _CASES = (
     Case("the stored tile is 64 bytes past a multiple of 128", _STORE, {"tile": 64}),
     Case("the stored tile is 16 bytes past a multiple of 128", _STORE, {"tile": 16}),
     Case("the stored tile runs over the end of shared memory", _STORE, {"tile": SMEM_BYTES - 2048}),
-    # The cases below copy contiguous bytes.
+    # The kernels in the cases below copy contiguous bytes.
     Case("a bulk load of 24 bytes", "bulk_load", {"bytes": 24}),
     Case("a bulk load of 0 bytes", "bulk_load", {"bytes": 0}),
     Case("a bulk load of more than shared memory", "bulk_load", {"bytes": 1 << 19}),
@@ -156,7 +156,7 @@ _CASES = (
         "a bulk store to 8 bytes past a multiple of 16", "bulk_store_wild", {"address": "memory", "address_offset": 8}
     ),
     Case("a bulk reduction of 24 bytes", "bulk_reduce", {"bytes": 24}),
-    # The cases below misuse barriers.
+    # The kernels in the cases below misuse barriers.
     Case("a load counted at a barrier that was never made", _LOAD, {"barrier": 33792}),
     Case("a load counted 4 bytes past a barrier", _LOAD, {"barrier": 32772}),
     Case("a load counted outside of shared memory", _LOAD, {"barrier": 1 << 20}),
@@ -180,7 +180,7 @@ _CASES = (
     Case("a named barrier waits for more threads than come", "bar_sync", {"number": 1, "bytes": 96}, block=64),
     Case("a named barrier waits for fewer threads than come", "bar_sync", {"number": 1, "bytes": 32}, block=64),
     Case("a named barrier of number 16", "bar_sync", {"number": 16, "bytes": 64}, block=64),
-    # The cases below misuse clusters.
+    # The kernels in the cases below misuse clusters.
     Case("multicast without a cluster, to CTA 0", "load_multicast", {"mask": 1}),
     Case("multicast without a cluster, to CTAs 0 and 1", "load_multicast", {"mask": 3}),
     Case("multicast to CTAs that the cluster does not have", "cluster_multicast", {"mask": 15}),
@@ -197,7 +197,7 @@ _CASES = (
     Case("a load of a CTA that has ended", "cluster_load", {"where": 1}),
     Case("a bulk copy to CTA 7 of a cluster of 2", "cluster_copy", {"number": 7}),
     Case("a bulk copy to a CTA that has ended", "cluster_copy", {"where": 1}),
-    # The cases below misuse tensor cores.
+    # The kernels in the cases below misuse tensor cores.
     Case("a wgmma of matrices at address 0", "wgmma", block=128),
     Case("a wgmma whose descriptor is all ones", "wgmma", {"address": (1 << 64) - 1}, block=128),
     Case("a wgmma of matrices past the end of shared memory", "wgmma", {"address": 0x3FFF}, block=128),
@@ -227,7 +227,7 @@ _OTHERS = (  # The faults in _OTHERS can occur in any kernel.
     Case("trap", "trap"),
     Case("brkpt", "brkpt"),
     Case("a failed assertion", "asserts"),
-    # The cases below are misuses by the host.
+    # In the cases below, the host makes the error.
     Case("more threads than a CTA may have", "host: threads"),
     Case("more shared memory than was allowed", "host: shared memory"),
     Case("a grid that is not a multiple of its cluster", "host: grid"),

@@ -9,10 +9,10 @@ the word of the barrier.
 
 from __future__ import annotations
 
-# The first three fields have 64 bits, and the other fields have 32. The tile and the barrier are offsets in shared
-# memory, in bytes.
+# GIVEN contains the names of the kernel's arguments, of which the first three have 64 bits and the remaining ones have
+# 32. The arguments "tile" and "barrier" are byte offsets in shared memory.
 GIVEN = ("memory", "address", "out", "where", "tile", "barrier", "bytes", "x", "y", "z", "number", "mask")
-CLUSTER = 2  # Kernels whose names begin with cluster_ have two CTAs.
+CLUSTER = 2  # A kernel whose name begins with cluster_ runs in a cluster of two CTAs.
 _TENSOR = "cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}mbarrier::complete_tx::bytes{multicast}"
 
 
@@ -50,7 +50,7 @@ def _store(rank: int, op: str = "") -> str:
     return _SMEM_TO_GLOBAL.format(reduce=".reduce" * bool(op), rank=rank, op=f".{op}" * bool(op) + ".tile", xs=xs)
 
 
-_PARTS = {  # The operands of the PTX in _PARTS are those of _KERNEL.
+_PARTS = {  # The PTX in _PARTS uses the operands that _KERNEL defines.
     "load_im2col": _IM2COL,
     "store_1": _store(1),
     "store_2": _store(2),

@@ -237,7 +237,7 @@ def work(cubin: str, which: str, begin: int) -> None:
         operations = dict(undefined_cases())[which]
         print(json.dumps({"undefined": which, "operations": operations, **machine.steps(operations)}))
     sys.stdout.flush()
-    os._exit(0)  # os._exit() does not wait for a lost context.
+    os._exit(0)  # The function os._exit() does not wait for a lost context.
 
 
 def rows_of(cubin: str, which: str, begin: int = 0) -> list[dict]:

@@ -46,7 +46,7 @@ _ENCODERS = {
     "im2col_wide": "cuTensorMapEncodeIm2colWide",
 }
 _SET_CLASS = "cuTensorMapSetAllocationClass"
-# The arguments after the descriptor are in the order of cuda.h, with the name and the C type of an element.
+# Each table maps the arguments of an encoder, in the order of cuda.h, to the C type of an element.
 _U32, _U64, _INT = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int
 _HEAD = {"data_type": _INT, "rank": _U32, "global_address": _U64, "global_dim": _U64, "global_strides": _U64}
 _PIXELS = {"channels_per_pixel": _U32, "pixels_per_column": _U32}
@@ -140,7 +140,7 @@ def verdict(row: Arguments) -> str:
         decoded = decode(raw)
     except TensorMapError as error:
         return f"DIFFERS: {error}"
-    # The function decode cannot distinguish wide maps from plain im2col maps.
+    # The 128 bytes do not distinguish a wide map from a plain im2col map, so decode() returns the same type for both.
     same = encode(decoded, capability) == raw if wide else decoded == params
     return "agrees" if same else "DIFFERS in decoded parameters"
 

@@ -214,7 +214,7 @@ def work(name: str, cubin: bytes) -> None:
         print(json.dumps({"after": process.after()}), flush=True)
         print(json.dumps({"reset": process.reset()}), flush=True)
     sys.stdout.flush()
-    os._exit(0)  # os._exit() does not wait for a hung kernel or a lost context.
+    os._exit(0)  # The function os._exit() does not wait for a hung kernel or a lost context.
 
 
 def _cooperative(process: Process) -> int:

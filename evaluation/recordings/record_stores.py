@@ -167,7 +167,7 @@ class Device:
     def encode(self, params) -> bytes:
         d = self.driver
         head = [d.CUtensorMapDataType(params.data_type), params.rank, int(self.memory) + params.global_address]
-        # A map of rank 1 has no strides, and the driver ignores the stride 16.
+        # A map of rank 1 has no strides, so the driver ignores the 16.
         strides = params.global_strides or (16,)
         head += [[d.cuuint64_t(n) for n in params.global_dim], [d.cuuint64_t(n) for n in strides]]
         steps = [d.cuuint32_t(n) for n in params.element_strides]

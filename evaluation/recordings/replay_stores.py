@@ -38,7 +38,7 @@ FLOATS = {
 _EXPONENT_AND_MANTISSA_BITS = {"float16": (5, 10), "bfloat16": (8, 7), "float32": (8, 23), "float64": (11, 52)}
 
 
-@lru_cache(maxsize=8)  # The cache keeps the initial bytes, because global memory is equal in every case.
+@lru_cache(maxsize=8)  # The results are cached, because many cases have the same initial bytes.
 def content(values: str, seed: int, size: int) -> np.ndarray:
     """Return the initial bytes of a case, which are read-only.
 

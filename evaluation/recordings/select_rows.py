@@ -57,7 +57,7 @@ def loads(rows: Iterable[dict]) -> Iterator[dict]:
     def group(row: dict) -> Hashable:
         p = row["params"]
         strided = any(step > 1 for step in p["element_strides"][: p["rank"]])
-        # The test keeps every rank for one type of each kind.
+        # For one data type of each kind, the selection contains every rank.
         rank = p["rank"] if p["data_type"] in (0, 7, 9, 11) else None
         keys = ("kind", "data_type", "swizzle", "interleave", "oob_fill")
         return (*(p[key] for key in keys), rank, strided, row.get("fault"))

@@ -25,7 +25,7 @@ from cuda_tma.smem._layout import chunk_elements, tensor_bytes
 SMEM_LIMIT_BYTES = 64 << 10
 OPS = ("store", *REDUCTIONS, "load")
 _SM90_TYPES = tuple(t for t in T if ELEMENTS[t].since == TMA_SINCE)
-_LARGEST_DIM = (0, 300, 80, 24, 12, 8)  # The index of _LARGEST_DIM is the rank.
+_LARGEST_DIM = (0, 300, 80, 24, 12, 8)  # The tuple _LARGEST_DIM contains the largest extent for each rank.
 _LARGEST_BOX = (0, 1, 33, 9, 5, 4)
 _WIDEST_BYTES = 256  # Without a swizzle, a row of a box has at most 256 bytes.
 

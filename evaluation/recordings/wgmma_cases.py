@@ -105,7 +105,7 @@ FORMS = [
 @dataclasses.dataclass(frozen=True, eq=False)
 class Block:
     suite: str
-    a: np.ndarray  # The array contains the bits of operands, with one element in each integer.
+    a: np.ndarray  # Each integer of the array contains the bits of one element.
     b: np.ndarray
     c: np.ndarray
 

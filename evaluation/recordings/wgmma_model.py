@@ -167,7 +167,7 @@ def _add(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adder: Adder, 
     top = (2**sums.exponent_bits - 1) << sums.mantissa_bits
     sign = 1 << (sums.exponent_bits + sums.mantissa_bits)
     bits = np.where(plus, top, np.where(minus, sign | top, bits))
-    # The result has one NaN, in which all bits except the sign are set.
+    # Every NaN in the result has all bits set except the sign.
     return np.where(nan | (plus & minus), sign - 1, bits).astype(np.uint32)
 
 

@@ -33,9 +33,9 @@ _TYPES = "--a_dtype {} --b_dtype {} --sf_dtype {} --sf_vec_size {}"
 _NVFP4 = _TYPES.format("Float4E2M1FN", "Float4E2M1FN", "Float8E4M3FN", 16)
 _MXFP4 = _TYPES.format("Float4E2M1FN", "Float4E2M1FN", "Float8E8M0FNU", 32)
 _MXFP8 = _TYPES.format("Float8E4M3FN", "Float8E4M3FN", "Float8E8M0FNU", 32)
-# The table contains examples of CUTLASS, with the script and its arguments. It omits
-# dense_gemm_alpha_beta_persistent.py, which has an error[race]: one lane of each warp arrives for the other lanes,
-# which have read the tile, without __syncwarp().
+# The table maps a short name to a script of CUTLASS and its arguments. The table omits
+# dense_gemm_alpha_beta_persistent.py, which has a race: one lane of each warp arrives after the reads of all lanes,
+# without __syncwarp().
 CUTE = {
     "tutorial-0": f"{_TUTORIAL}/fp16_gemm_0.py --mnk 128,256,128",
     "tutorial-1": f"{_TUTORIAL}/fp16_gemm_1.py --mnk 256,256,128",

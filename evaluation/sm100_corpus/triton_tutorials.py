@@ -36,7 +36,8 @@ def checks() -> dict[str, Callable[[ModuleType], None]]:
     for length, mode, provider, causal, specialized in itertools.product(
         (128, 512), ("fwd", "bwd"), ("fp16", "fp8"), (False, True), (False, True)
     ):
-        if (mode, provider) in (("fwd", "fp8"), ("bwd", "fp16")):  # The test of the tutorial skips the other cases.
+        # The test in the tutorial skips cases of other modes and providers.
+        if (mode, provider) in (("fwd", "fp8"), ("bwd", "fp16")):
             name = f"06/{mode}-{provider}-{length}{'-causal' * causal}{'-specialized' * specialized}"
             arguments = (1, 2, length, 64, causal, specialized, mode, f"triton-{provider}")
             found[name] = lambda tutorial, arguments=arguments: tutorial.test_op(*arguments)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-# For each kind of work of the package, the table has the work that makes only the same cuda.core objects.
+# The table maps a kind of work to work that creates the same objects of cuda.core without the package.
 BARE = {"capture": "core_graph_alone"}
-MOST_BYTES_EACH = 8  # A work may retain eight bytes without a leak. Every object has more bytes.
-NOISE_BYTES = 512 << 10  # The system allocates and frees up to 512 KiB of pages.
+MOST_BYTES_EACH = 8  # Growth of at most eight bytes for each work is not a leak, because every object is larger.
+NOISE_BYTES = 512 << 10  # The memory of a process varies by up to 512 KiB without a leak.
 
 
 class Alone(NamedTuple):

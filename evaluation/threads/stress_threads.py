@@ -64,9 +64,9 @@ extern "C" __global__ void from_memory(const TiledMap<Rows>* maps, int index, fl
 extern "C" __global__ void nothing() {}
 """
 WORKS = ("create", "replace", "launch_tensor", "prepare", "capture", "upload")
-# The works in OTHERS_WORKS do not use the package, for a comparison of memory.
+# The kinds of work in OTHERS_WORKS do not use the package, and serve to compare the growth of memory.
 OTHERS_WORKS = ("torch_alone", "core_buffer_alone", "core_graph_alone", "driver_graph_alone")
-# The process may grow by 16 MB after a fifth of the time, without the memory that other libraries retain.
+# After a fifth of the time, the process may grow by 16 MB, without the memory that other libraries retain.
 MOST_GROWTH_MB = 16
 MOST_DEVICE_GROWTH_MB = 48
 LIBC = ctypes.CDLL(None)
@@ -219,9 +219,9 @@ def ok(answer: tuple[Any, ...]) -> Any:
 class Memory(NamedTuple):
     """The memory in use. The process first returns free memory to the system, so that the difference is growth."""
 
-    done: Counter[str]  # `done` contains the works until the sample.
+    done: Counter[str]  # `done` counts the work of each kind before the sample.
     process_kb: int
-    trimmed_kb: int  # The process has trimmed_kb of memory after the sample.
+    trimmed_kb: int  # `trimmed_kb` is the memory of the process after the return of free memory to the system.
     python_blocks: int
     device_mb: int
 
@@ -269,7 +269,7 @@ def spend(seconds: float, workers: list[Worker], works: tuple[str, ...], parts: 
         thread.start()
     for part in range(1, parts + 1):
         while time.monotonic() < start + seconds * part / parts and any(thread.is_alive() for thread in threads):
-            time.sleep(0.2)  # The sleeping thread frees the objects that graphs release.
+            time.sleep(0.2)  # During the sleep, pending calls of Python free the objects that graphs release.
         if part == parts:
             for thread in threads:
                 thread.join()
@@ -307,7 +307,7 @@ def measure_alone(work: str, workers: list[Worker], seconds: float) -> Alone:
     spend(seconds / 4, workers, (work,), parts=1)
     before = Memory.now(workers)
     spend(seconds, workers, (work,), parts=1)
-    after = Memory.now(workers)  # The sample does not include the memory of the threads.
+    after = Memory.now(workers)  # The threads have ended, so the sample does not include their memory.
     left = Alone((after.done - before.done)[work], after.trimmed_kb - before.trimmed_kb << 10)
     print(f"{work} alone, {left.works} works: process {left.grown_bytes >> 10:+} KB, {left.bytes_each:.1f} bytes a "
           f"work; {after.python_blocks - before.python_blocks:+} blocks of Python's; device "

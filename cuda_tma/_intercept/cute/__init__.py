@@ -22,7 +22,7 @@ from .tensors import with_gpu_address
 
 __all__ = ["install", "set_environment"]
 
-# CuTe DSL keeps programs on disk as machine code.
+# The disk cache is disabled, because CuTe DSL stores programs on disk as machine code.
 _ENVIRONMENT = {"CUTE_DSL_DISABLE_FILE_CACHING": "1", "CUTE_DSL_LINEINFO": "1"}
 _NAMED = re.compile(r"dump-(cubin|ptx)-path='?([^\s'}]+)")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["with_gpu_address"]
 
-_CUDA = 2  # _CUDA is kDLCUDA of DLPack.
+_CUDA = 2  # _CUDA is the value of kDLCUDA in DLPack.
 _NAME = b"dltensor"
 
 

@@ -11,8 +11,8 @@ __all__ = ["device_attributes", "total_bytes"]
 
 _MOST = (1 << 31) - 1
 
-# Every GPU with TMA has the attributes in _COMMON. The clock rates in kHz are 13 and 36, the width of the memory bus in
-# bits is 37, and the size of L2 in bytes is 38.
+# Every GPU with TMA has the attributes in _COMMON. Attributes 13 and 36 are clock rates in kHz, 37 is the width of the
+# memory bus in bits, and 38 is the size of L2 in bytes.
 _COMMON = {
     1: 1024, 2: 1024, 3: 1024, 4: 64, 5: _MOST, 6: 65535, 7: 65535, 8: 48 << 10, 9: 64 << 10, 10: 32, 11: _MOST,
     12: 65536, 13: 1_000_000, 14: 512, 15: 1, 19: 1, 30: 512, 31: 1, 36: 1_000_000, 37: 1024, 38: 50 << 20, 39: 2048,

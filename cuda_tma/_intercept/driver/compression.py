@@ -123,7 +123,7 @@ def _of_system() -> Callable[[bytes, int], bytes] | None:
         def decode(data: bytes, size: int, function: Any = function) -> bytes:
             target = ctypes.create_string_buffer(max(size, 1))
             written = function(target, size, data, len(data))
-            if written > size:  # A value above the size is an error number.
+            if written > size:  # A return value above the size is an error code of zstd.
                 raise ValueError("a zstd frame is damaged, or longer than its header states")
             return _checked(target.raw[:written], size)
 

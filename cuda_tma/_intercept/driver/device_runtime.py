@@ -10,8 +10,8 @@ from .linking import joined
 
 __all__ = ["with_device_runtime"]
 
-# The driver allocates 8 bytes for a cooperative launch. The second 4 bytes count arrivals, and the arrival of the first
-# block flips the highest bit (as in cooperative_groups/details/helpers.h).
+# The driver allocates 8 bytes for a cooperative launch. The second 4 bytes contain the barrier of the grid, which
+# counts arrivals below its highest bit (cooperative_groups/details/helpers.h).
 _GRID_BARRIER = """
 .visible .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope)
 {

@@ -19,12 +19,15 @@ from .compression import lz4_block, zstd_frame
 __all__ = ["ELF", "Entry", "entries_of", "is_fat_binary", "ptx_for"]
 
 _MAGIC = 0xBA55ED50
-_HEADER = struct.Struct("<IHHQ")  # The header has magic, version, its own bytes, and the bytes of the entries.
-# An entry has kind, version, bytes of its header, bytes of the payload, compressed bytes, 4 unknown bytes, minor,
-# major, architecture, offset and length of a name, flags, 8 unknown bytes, and decompressed bytes.
+# The header contains a magic number, a version, the size of the header, and the size of all entries.
+_HEADER = struct.Struct("<IHHQ")
+# The header of an entry contains the kind and the version, then the sizes of the header, the payload and the compressed
+# payload, then 4 unknown bytes. The minor and the major version, the architecture, and the offset and length of a name
+# follow. The flags, 8 unknown bytes, and the decompressed size are last.
 _ENTRY = struct.Struct("<HHIQI4xHHIIIQ8xQ")
 _PTX, ELF = 1, 2
-_LZ4, _ZSTD = 0x2000, 0x8000  # The flags 0x2000 and 0x8000 mark a payload that LZ4 or zstd has compressed.
+# The flag 0x2000 marks a payload that LZ4 has compressed, and the flag 0x8000 marks a payload that zstd has compressed.
+_LZ4, _ZSTD = 0x2000, 0x8000
 _MOST_ENTRIES = 4096
 _TARGET = re.compile(rb"^[ \t]*\.target[ \t]+sm_(\d{2,3})([af]?)\b", re.MULTILINE)
 

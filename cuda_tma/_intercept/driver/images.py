@@ -13,7 +13,7 @@ from .machine_code import ptx_of_code
 __all__ = ["NoPTX", "ptx_of"]
 
 
-_KERNEL = re.compile(rb"\0\.text\.([\w$.]{1,500})(?=\0)", re.ASCII)  # Each kernel in machine code has a section.
+_KERNEL = re.compile(rb"\0\.text\.([\w$.]{1,500})(?=\0)", re.ASCII)  # Machine code has a section for each kernel.
 
 
 class NoPTX(ValueError):

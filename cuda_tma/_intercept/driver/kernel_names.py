@@ -9,7 +9,7 @@ from ..._compile.plain_names import plain_name
 __all__ = ["kernel_name"]
 
 _LENGTH = re.compile(r"\d{1,4}")
-_NUMBA = re.compile(r"B\d+v\d")  # Numba adds a tag such as B2v1 to a name, with the number of a specialization.
+_NUMBA = re.compile(r"B\d+v\d")  # Numba adds a tag such as B2v1 to the name of each specialization of a function.
 
 
 def kernel_name(entry: str) -> str:

@@ -41,7 +41,7 @@ def _answering(library: ctypes.CDLL, server: Server) -> Callable[[int, int | Non
     def answer(kind: int, data: int | None, size: int, reply: int | None) -> int:
         try:
             result, answered = server.answer(kind, ctypes.string_at(data, size) if data else b"")
-        except BaseException as error:  # No exception may pass through C code.
+        except BaseException as error:  # The function catches every exception, because C code calls it.
             server.failed(error)
             return _UNKNOWN
         if reply:

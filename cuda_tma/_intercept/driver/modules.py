@@ -23,11 +23,12 @@ from .messages import Function
 __all__ = ["BytesAt", "LoadedModule", "bytes_of_this_process"]
 
 _TARGET = re.compile(r"sm_(\d{2,3})[af]?")
-BytesAt = Callable[[int, int], np.ndarray[Any, Any]]  # The function returns the bytes at an address of the program.
+# A BytesAt function returns a number of bytes at an address in the program's memory.
+BytesAt = Callable[[int, int], np.ndarray[Any, Any]]
 
-# Static and dynamic shared memory have 48 KiB together, until an attribute of the function raises the limit.
+# Without an attribute that raises the limit, a kernel has at most 48 KiB of static and dynamic shared memory.
 _DEFAULT_SHARED_BYTES = 48 << 10
-_REGISTERS = 64  # Every function reports 64 registers, because only ptxas computes the real number.
+_REGISTERS = 64  # The number of registers is always 64, because only ptxas computes the real number.
 
 
 class LoadedModule:

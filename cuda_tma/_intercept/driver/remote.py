@@ -30,7 +30,7 @@ from .server import Server
 
 __all__ = ["main", "serve_connection"]
 
-_ARENA, _ARENA_BYTES = 0x200000000000, 1 << 44  # The header driver.h defines the same value.
+_ARENA, _ARENA_BYTES = 0x200000000000, 1 << 44  # The constant is equal to the constant in driver.h.
 # The file remote.c defines the same layout of requests and answers.
 _REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<iIQ")
 _MOST_BYTES = 1 << 30  # _MOST_BYTES limits the size of a request.
@@ -40,7 +40,7 @@ _PEER = struct.Struct("3i")
 
 def main(handle: int) -> None:
     """Serve the program at the other end of a socket until the program ends."""
-    # The signal of Ctrl-C is for the program, and this process ends together with the program.
+    # The server ignores Ctrl-C, because the signal is for the program, and the server ends together with the program.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = socket.socket(fileno=handle)
     Thread(target=_end_with, args=(connection,), daemon=True).start()
@@ -58,7 +58,7 @@ def main(handle: int) -> None:
 def _end_with(connection: socket.socket) -> None:
     """End this process when the program ends, even during a launch."""
     process, _, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-    # os.pidfd_open fails if the program is in another PID namespace, or if the kernel of the system is old.
+    # The function os.pidfd_open fails if the program is in another PID namespace, or if the Linux kernel is old.
     with contextlib.suppress(OSError, AttributeError):
         select.select([os.pidfd_open(process)], [], [])
         os._exit(0)
@@ -70,7 +70,8 @@ def serve_connection(connection: socket.socket, server_of: Any) -> None:
     if not handles:
         return
     server: Server = server_of(_memory(handles[0]))
-    printed = sys.stdout = io.StringIO()  # The program prints the output of its kernels, in order with its own output.
+    # The server sends the output of kernels to the program, which prints it in order with its own output.
+    printed = sys.stdout = io.StringIO()
     while True:
         head = received(connection, _REQUEST.size)
         if not head:

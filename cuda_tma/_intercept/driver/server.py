@@ -120,7 +120,7 @@ class Server:
 
     def _freed(self, data: bytes) -> Answer:
         (address,) = struct.unpack("<Q", data)
-        self._session.acquire()  # A launch of another thread may use the memory until the launch ends.
+        self._session.acquire()  # The server waits, because a launch of another thread may use the memory.
         try:
             segment = self._segments.pop(address, None)
             if segment is not None:
@@ -186,7 +186,7 @@ class Server:
             arguments = _arguments(launch.parameters, kernel)
             self._session.launch(name, module.ptx, entry, _config(launch), arguments, runtime=RUNTIME, kernel=kernel)
         except (TypeError, ValueError, OverflowError):
-            return _INVALID_VALUE, b""  # The session has already reported the reason.
+            return _INVALID_VALUE, b""  # The session has already reported the reason of the failed launch.
         return _SUCCESS, b""
 
     def _tensor_map(self, data: bytes) -> Answer:

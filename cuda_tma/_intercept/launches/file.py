@@ -49,7 +49,7 @@ _BROKEN = (
     RuntimeError,
     TypeError,
     ValueError,
-)  # _BROKEN contains errors of zipfile and json, and of values that do not describe a launch.
+)  # _BROKEN contains the types of errors that a damaged recording can cause.
 
 
 class LaunchesError(ValueError):

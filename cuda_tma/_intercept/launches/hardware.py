@@ -27,8 +27,8 @@ _REMEDY = (
     "run the kernel under more schedules (--schedules): a race gives several results; without a race, record the "
     "launch (--record) and report it as an error of the simulator"
 )
-# PTX does not define the result of some instructions to the bit. A text contains such an instruction if it matches each
-# pattern of an entry.
+# The PTX ISA does not define every bit of the results of some instructions. PTX contains such an instruction if the PTX
+# matches each pattern of an entry.
 _FLOAT = r"(?:f16x2|bf16x2|f16|bf16|f32x2|f32|f64)\b"
 _OPEN: Mapping[str, tuple[re.Pattern[str], ...]] = {
     "approximate functions": (re.compile(r"\b(?:div|rcp|sqrt|rsqrt|sin|cos|lg2|ex2|tanh)\.(?:approx|full)\b"),),
@@ -41,8 +41,9 @@ _OPEN: Mapping[str, tuple[re.Pattern[str], ...]] = {
     ),
 }
 BOUNDS: Mapping[str, float] = {"bf16": 2.0**-6, "f16": 2.0**-8, "f32": 2.0**-10, "f64": 2.0**-20}
-_BESIDE_NARROW = 2.0**-14  # The bound is for f32 next to narrower types, of which one f32 contains two values.
-_LEAST = 2.0**-126  # _LEAST is the least normal f32. A smaller scale is that of integers.
+_BESIDE_NARROW = 2.0**-14  # The bound applies to results in f32 of a kernel that also computes with narrower types.
+# _LEAST is the least normal f32. Data with a smaller scale consists of integers, which are subnormal as f32.
+_LEAST = 2.0**-126
 _NARROW = {"bf16": re.compile(r"\.bf16"), "f16": re.compile(r"\.f16")}
 _WIDE = {"f64": re.compile(r"\.f64")}
 

@@ -63,12 +63,12 @@ def compared_replay(
     device._memory.restore(segments, launch.formers, launch.next_address)
     variables = tuple(sorted(launch.variables.items()))
     kernel = _kernel(launch.ptx, launch.entry, variables, launch.parameter_names, launch.source)
-    arguments = map(np.void, launch.arguments)  # A parameter of any type accepts bytes as np.void.
+    arguments = map(np.void, launch.arguments)  # A value of type np.void contains the bytes of a parameter of any type.
     report = device.launch(launch.config, kernel, *arguments, order=order, seed=seed, trace=trace)
     if launch.hardware is None:
         return report, None
     comparison = _comparison(launch, launch.hardware, report, device)
-    # A race may have several results, so its launch is not compared.
+    # A launch with a race may have several results, so the results are not compared.
     found = comparison.finding(launch.hardware.name) if not report.errors else None
     return (report if found is None else replace(report, findings=(*report.findings, found))), comparison
 

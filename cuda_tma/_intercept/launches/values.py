@@ -19,7 +19,8 @@ __all__ = ["blobs_of", "launch_of", "values_of_launch"]
 
 _CONFIG = ("grid", "block", "cluster", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
 _HARDWARE = ("name", "result", "seconds")
-_LEAST_ADDRESS = 1 << 16  # A GPU has memory below the first address of the simulator, such as at 0x302000000 (an H200).
+# Addresses on a GPU are usually below the first address of the simulator, such as 0x302000000 on an H200.
+_LEAST_ADDRESS = 1 << 16
 _PLACE = ("file", "line", "column", "function")
 _MOST_MULTIPROCESSORS = 1 << 16
 

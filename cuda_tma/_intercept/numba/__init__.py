@@ -13,7 +13,7 @@ from ..patches import Patches
 
 __all__ = ["install"]
 
-# _ERROR and _WARNING are behaviors of a flag of a module (LLVM's Language Reference, "Module Flags Metadata").
+# _ERROR and _WARNING are behaviors of module flags in LLVM (LLVM Language Reference, "Module Flags Metadata").
 _ERROR, _WARNING = 1, 2
 
 
@@ -23,7 +23,7 @@ def install() -> Patches:
     from numba.cuda.debuginfo import DIBuilder
     from numba.cuda.dispatcher import CUDADispatcher
 
-    # The program itself has not requested line information.
+    # The adapter adds line information, which the program has not requested.
     warnings.filterwarnings("ignore", category=NumbaDebugInfoWarning)
 
     patches = Patches()

@@ -20,7 +20,7 @@ from .recording import RUNTIME, launched_at, recorded_launch
 
 __all__ = ["CAPTURES", "Judge"]
 
-CAPTURES = "captures"  # The captures are in a folder of the session. The file library/captures.c uses the same name.
+CAPTURES = "captures"  # The name of the folder with captured memory is the same in library/captures.c.
 _WRONG = (ParseError, TimeLimitReached, UnsupportedInstruction, TypeError, ValueError, OverflowError)
 
 

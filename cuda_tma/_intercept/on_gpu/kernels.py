@@ -101,7 +101,7 @@ class Images:
         if number in self._images:
             try:
                 self._texts[number] = ptx_of(self._images.pop(number), self._compute_capability)
-            except NoPTX:  # The text of NoPTX lists all contents of an image, so it differs from image to image.
+            except NoPTX:  # The message of NoPTX lists the contents of an image, so the message differs for each image.
                 self._texts[number] = NoPTX("its image has no PTX for the GPU, only machine code")
         text = self._texts.get(number, NoPTX("its image is not known"))
         if isinstance(text, NoPTX):

@@ -32,7 +32,7 @@ __all__ = ["Server", "main"]
 _REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<Q")
 _MOST_BYTES = 1 << 30  # _MOST_BYTES limits the size of a request.
 _MOST_WAITING = 64  # _MOST_WAITING limits the launches that wait for their check.
-_PATIENCE_SECONDS = 10.0  # A launch on the GPU may hang. The server waits ten seconds for its end.
+_PATIENCE_SECONDS = 10.0  # The server waits ten seconds for the end of a launch, because a launch on the GPU may hang.
 
 
 def main(handle: int) -> None:
@@ -111,7 +111,7 @@ class Server:
         """Return the reply to a request of the library."""
         try:
             return self._answers[Request(kind)](data)
-        except Exception as error:  # A program may send arbitrary bytes.
+        except Exception as error:  # The server checks each request, because a program may send arbitrary bytes.
             self._journal.noted(f"a request of the program cannot be read: {type(error).__name__}: {error}")
             return b""
 

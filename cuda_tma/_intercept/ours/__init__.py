@@ -54,7 +54,8 @@ def install(session: Any) -> Patches:
     patches.replace(cuda_tma.StridedMemoryView, "as_tensor_map", _as_tensor_map(launches))
     for name in cuda_tma.graph.__all__:
         patches.replace(cuda_tma.graph, name, _refused(f"cuda_tma.graph.{name}"))
-    if isinstance(session.sink, Journal):  # A test of pytest itself checks the reports of its devices.
+    # In a pytest run, the fixture of the package checks the reports of its own devices.
+    if isinstance(session.sink, Journal):
         patches.replace(simulate, "Device", reporting_device(session))
     return patches
 

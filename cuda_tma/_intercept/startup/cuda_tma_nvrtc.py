@@ -18,7 +18,7 @@ def put_in_front(pathfinder):
     def load_nvidia_dynamic_lib(libname):
         if libname not in ("nvrtc", "nvJitLink"):
             return load(libname)
-        # The load comes first, because cuda.bindings uses global entries.
+        # The driver library is loaded first, because cuda.bindings uses the first global symbol of each name.
         library = ctypes.CDLL(DRIVER, ctypes.RTLD_GLOBAL)
         loaded = load(libname)
         getattr(library, f"cuda_tma_{libname}")(ctypes.c_void_p(loaded._handle_uint))

@@ -33,7 +33,7 @@ def begin():
 
 def _describe():
     """Pass the stack of the launching thread, and the blocks of torch's allocator, to the library."""
-    with contextlib.suppress(Exception):  # The launch continues if the description fails.
+    with contextlib.suppress(Exception):  # An error in the description must not stop the launch.
         stack, blocks = json.dumps(_frames()).encode(), _blocks()
         pairs = (ctypes.c_uint64 * len(blocks)).from_buffer(blocks) if blocks else None
         _kept[0].cuda_tma_on_gpu_described(stack, ctypes.c_uint64(len(stack)), pairs, ctypes.c_uint64(len(blocks) // 2))

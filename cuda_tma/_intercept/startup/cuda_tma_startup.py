@@ -10,7 +10,7 @@ from importlib.abc import Loader, MetaPathFinder
 
 ALIVE = "alive"  # Each process holds a shared lock on the file `alive` in the folder of the session.
 UNREADY = "unready"  # The file `unready` in the folder of the session lists Python interpreters without cuda_tma.
-ON_GPU = "CUDA_TMA_ON_GPU"  # The variable has the value of VARIABLE if the launches of the session go to a GPU.
+ON_GPU = "CUDA_TMA_ON_GPU"  # If launches run on a GPU, both environment variables contain the folder of the session.
 # CUDA_TMA_SESSION is the folder of the session, which contains the options and the journals of the session.
 VARIABLE = "CUDA_TMA_SESSION"
 # RUNTIMES lists the modules that have an adapter.
@@ -33,7 +33,7 @@ class Hook(MetaPathFinder):
 
     def __init__(self, names, loaded):
         self._names, self._loaded = set(names), loaded
-        self._sought = set()  # _sought contains the names for which the other finders are searching.
+        self._sought = set()  # _sought contains names of modules for which the remaining finders are searching.
 
     def find_spec(self, name, path=None, target=None):
         """Find the module with the other finders. Return it with a loader that calls `loaded`."""

@@ -29,7 +29,8 @@ def install(session: Any) -> Patches:
     from tilelang import env
 
     patches = Patches()
-    folder = os.path.join(str(env.TILELANG_CACHE_DIR), "cuda_tma")  # The folder contains PTX in place of machine code.
+    # Kernels in this folder of the cache are PTX, and not machine code.
+    folder = os.path.join(str(env.TILELANG_CACHE_DIR), "cuda_tma")
     env.TILELANG_CACHE_DIR = folder
     compiler.install(patches, session.device.compute_capability)
     timing.install(patches, session)

@@ -20,9 +20,9 @@ __all__ = ["install"]
 
 _KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(")
 _DRIVER = "cuda.bindings.driver"
-_TOOLKIT = Path("/usr/local/cuda")  # CUDA's installers make the link /usr/local/cuda.
-# TileLang writes std::numeric_limits<half_t>. CUTLASS specializes std::numeric_limits only for nvcc, and its own
-# template for NVRTC.
+_TOOLKIT = Path("/usr/local/cuda")  # The installers of CUDA create the link /usr/local/cuda.
+# TileLang writes std::numeric_limits<half_t>. CUTLASS specializes std::numeric_limits for nvcc, but a template of its
+# own for NVRTC.
 _LIMITS = """\
 namespace cutlass { namespace platform { template <class T> struct numeric_limits; } }
 namespace std { template <class T> struct numeric_limits : cutlass::platform::numeric_limits<T> {}; }
@@ -48,11 +48,11 @@ def install(patches: Patches, compute_capability: tuple[int, int]) -> None:
 
 def _owner_of_backends() -> Any:
     """Return the class or the module that chooses the backend of a kernel."""
-    with contextlib.suppress(ImportError):  # since TileLang 0.1.14
+    with contextlib.suppress(ImportError):  # TileLang has this module since version 0.1.14.
         from tilelang.backend.module import BackendModule
 
         return BackendModule
-    with contextlib.suppress(ImportError):  # 0.1.12 and 0.1.13
+    with contextlib.suppress(ImportError):  # The versions 0.1.12 and 0.1.13 have this module.
         from tilelang.backend import execution_backend
 
         return execution_backend
@@ -62,7 +62,8 @@ def _owner_of_backends() -> Any:
 
 
 def _chosen(own: Callable[..., Any]) -> Callable[..., Any]:
-    def resolve(*arguments: Any) -> Any:  # a method of a module, or a function
+    # The replaced callable is a method or a function, so a first argument `self` is optional.
+    def resolve(*arguments: Any) -> Any:
         *module, requested, target = arguments
         if target.kind.name != "cuda":
             return own(*arguments)
@@ -121,7 +122,7 @@ def _load(generator: Any, lib_path: str | None = None) -> None:
     generator.pypath = path.replace(".cubin", ".py")
     text = Path(generator.pypath).read_text(encoding="utf-8").replace(_DRIVER, host.__name__)
     module = ModuleType("kernel")
-    # The file name <...> of the host code is not a place in the program.
+    # The angle brackets mark the file name of generated code, so that findings do not refer to this code.
     exec(compile(text, f"<{generator.pypath}>", "exec"), vars(module))
     ptx = Path(path).read_bytes().rstrip(b"\0").decode()
     known = vars(module)

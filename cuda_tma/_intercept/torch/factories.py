@@ -36,7 +36,7 @@ def install(patches: Patches) -> None:
 def _is_in(function: Any, functions: Any) -> bool:
     try:
         return function in functions
-    except TypeError:  # Python cannot hash the device.
+    except TypeError:  # A device that Python cannot hash raises TypeError.
         return False
 
 

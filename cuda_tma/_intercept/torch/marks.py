@@ -14,7 +14,7 @@ import torch
 __all__ = ["GPU", "MARK", "is_cuda_device", "mark", "mark_all", "on_gpu", "tensors_in"]
 
 GPU = torch.device("cuda", 0)
-MARK = "_cuda_tma_is_on_gpu"  # MARK is the attribute of a storage that is on the GPU.
+MARK = "_cuda_tma_is_on_gpu"  # The attribute MARK marks a storage as memory of the simulated GPU.
 _untyped_storage = torch._C.TensorBase.untyped_storage
 
 
@@ -50,7 +50,7 @@ def on_gpu(tensor: Any) -> bool | None:
     try:
         with torch._C.DisableTorchFunction():
             storage = _untyped_storage(tensor)
-    except (NotImplementedError, RuntimeError):  # The tensor is sparse, or is of a subclass without a storage.
+    except (NotImplementedError, RuntimeError):  # Sparse tensors, and tensors of some subclasses, have no storage.
         return None
     return getattr(storage, MARK, None)
 

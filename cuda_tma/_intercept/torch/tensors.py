@@ -14,7 +14,7 @@ __all__ = ["install"]
 
 _TYPES = {f"torch.cuda.{name}": f"torch.{name}" for name in vars(torch.cuda) if name.endswith("Tensor")}
 _Base = torch._C.TensorBase
-_PINNED = "_cuda_tma_is_pinned"  # _PINNED is the attribute of a storage in pinned memory.
+_PINNED = "_cuda_tma_is_pinned"  # The attribute _PINNED marks a storage as pinned memory.
 
 
 def install(patches: Patches, address: Callable[[Any], int]) -> None:
@@ -45,7 +45,7 @@ def install(patches: Patches, address: Callable[[Any], int]) -> None:
     }
     for name, value in replaced.items():
         if callable(value):
-            setattr(value, "__name__", name)  # noqa: B010, as a lambda's type has no such attribute
+            setattr(value, "__name__", name)  # noqa: B010 (for mypy, a lambda has no __name__)
         patches.replace(torch.Tensor, name, value)
     for name in ("new_empty", "new_zeros", "new_ones", "new_full", "new_tensor", "new_empty_strided"):
         patches.replace(torch.Tensor, name, _new(name))

@@ -16,7 +16,8 @@ __all__ = ["Descriptors", "flat"]
 
 _FLOATS = {"fp16": np.float16, "fp32": np.float32, "f32": np.float32, "fp64": np.float64}
 _INTEGERS = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-_HOST_TYPES = {8: 10, 9: 8, 10: 9}  # The metadata of Triton has other numbers for three values of CUtensorMapDataType.
+# For three data types, the numbers in Triton's metadata differ from those of CUtensorMapDataType.
+_HOST_TYPES = {8: 10, 9: 8, 10: 9}
 _TFLOAT32 = 11
 _L2_128B = 2
 
@@ -130,7 +131,7 @@ def _pointer(value: Any) -> Any:
         return value or 0
     if hasattr(value, "untyped_storage"):
         return value
-    # A value with a tensor as its base is a TensorWrapper of Triton.
+    # Triton's class TensorWrapper has the wrapped tensor in the attribute `base`.
     if hasattr(value, "base") and hasattr(value.base, "untyped_storage"):
         return value.base
     return int(value.data_ptr())

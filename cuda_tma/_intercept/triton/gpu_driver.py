@@ -12,7 +12,7 @@ from .lines import with_lines_of_calls
 
 __all__ = ["Driver"]
 
-_REGISTERS = 64  # Each kernel reports 64 registers, because only ptxas computes the real number.
+_REGISTERS = 64  # The number of registers is always 64, because only ptxas computes the real number.
 
 
 class Driver:

@@ -20,13 +20,13 @@ from ..patches import Patches
 __all__ = ["install"]
 
 FloatArray = npt.NDArray[np.float64]
-_M, _N, _K = 64, 256, 32  # The extents are those of a wgmma, and K is that of 8-bit elements.
+_M, _N, _K = 64, 256, 32  # The extents are those of a wgmma instruction with 8-bit elements.
 
 
 class CublasLt:
     """The products that replace those of ``triton._C.libtriton.nvidia.cublas.CublasLt``."""
 
-    adds_narrow = True  # Whether sums of 8-bit floating-point types have fewer bits.
+    adds_narrow = True  # Sums of products of 8-bit floating-point types have fewer bits than f32.
 
     def __init__(self, workspace: Any):
         pass

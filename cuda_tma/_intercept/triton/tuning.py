@@ -92,7 +92,7 @@ def _fits(tuner: Any, config: Any, keywords: dict[str, Any]) -> bool:
         config.pre_hook(named)
     try:
         kernel = tuner.fn.run(*tuner.nargs.values(), **{**keywords, "warmup": True, **config.all_kwargs()})
-        if hasattr(kernel, "result"):  # Another thread is compiling the kernel.
+        if hasattr(kernel, "result"):  # The kernel is absent while another thread compiles it.
             kernel = kernel.result()
         if hasattr(kernel, "_init_handles"):
             kernel._init_handles()

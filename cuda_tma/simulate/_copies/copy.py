@@ -21,7 +21,7 @@ from .parts import Parts
 
 __all__ = ["BULK", "Issue", "each_lane", "landing", "landings", "once_per_warp", "submit"]
 
-BULK = "bulk"  # The constant names the groups of cp.async.bulk.commit_group.
+BULK = "bulk"  # BULK is the key of the groups that cp.async.bulk.commit_group creates.
 
 
 @dataclass(slots=True, eq=False)

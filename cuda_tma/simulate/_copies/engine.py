@@ -16,7 +16,8 @@ import numpy as np
 __all__ = ["ORDERS", "Engine", "Operation"]
 
 ORDERS = ("early", "late", "random")
-_NOW = 0.3  # In the order "random", an operation completes between two turns of threads with a probability of 0.3.
+# In the order "random", a pending operation completes after a turn of the threads with a probability of 0.3.
+_NOW = 0.3
 
 
 class Operation:
@@ -44,7 +45,8 @@ class Operation:
         """Execute the remaining stages up to number `stages`; the default is all remaining stages."""
         last = len(self._stages) if stages is None else stages
         while self._done < last:
-            self._done += 1  # A stage with a fault also counts as done, so the counter changes before the call.
+            # The counter changes before the call, so that a stage that raises an error also counts as done.
+            self._done += 1
             self._stages[self._done - 1]()
 
 

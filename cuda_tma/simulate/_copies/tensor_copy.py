@@ -23,11 +23,14 @@ from .footprint import footprint
 __all__ = ["MAP_BYTES", "PARAM_WINDOW", "REDUCTIONS", "Box", "check_box", "load", "params_at", "reduce", "store"]
 
 MAP_BYTES = 128
-_SMEM_ALIGNMENT = 128  # The PTX ISA requires an alignment of 128 bytes for a box ("cp.async.bulk.tensor").
-# The driver requires maps at multiples of 64 bytes; the type CUtensorMap of CUDA 13 has an alignment of 128.
+# The address of a box in shared memory is a multiple of 128 bytes (PTX ISA, "cp.async.bulk.tensor").
+_SMEM_ALIGNMENT = 128
+# The driver requires an alignment of 64 bytes for a tensor map, although CUtensorMap in CUDA 13 has an alignment of
+# 128.
 _MAP_ALIGNMENT = 64
 _REPEAT_BYTES = 1024  # Every swizzle uses only the low 10 bits of an address.
-_CHUNK = np.dtype(np.complex128)  # The type complex128 serves only as an item of 16 bytes.
+# NumPy has no integer type of 16 bytes, so complex128 is the type of an item of 16 bytes.
+_CHUNK = np.dtype(np.complex128)
 _decoded = lru_cache(maxsize=1024)(codec.decode)
 
 
@@ -59,7 +62,7 @@ def params_at(issue: Issue, address: int) -> Params:
         )
     segment = parts.memory.all_global.find(address)
     if segment is not None and address + MAP_BYTES <= segment.stop:
-        if segment.writeable:  # A map in memory that is not writeable cannot change.
+        if segment.writeable:  # A read of the map needs a check only if a kernel can write to the memory.
             issue.observe("read", "global", np.array([address]), MAP_BYTES, proxy="tensormap")
         start = address - segment.start
         return _decoded(segment.bytes[start : start + MAP_BYTES].tobytes())

@@ -21,7 +21,7 @@ from .._ptx.stored import packed, unpacked
 
 __all__ = ["LEAST_CHARACTERS", "keep", "kept"]
 
-LEAST_CHARACTERS = 1 << 18  # The parser reads a shorter text in less than 50 ms.
+LEAST_CHARACTERS = 1 << 18  # The parser reads a text below this size in less than 50 ms.
 _MOST_BYTES = 16 << 20  # An entry of 16 MB takes two seconds to read, so a larger module is not stored.
 _MAGIC = b"cuda_tma module 1\n"
 _DIGEST_BYTES = 32
@@ -50,7 +50,8 @@ def keep(text: str, name: str, module: Module, entry: str, bodies: Iterable[str]
     key = _key(text, name)
     body = json.dumps({"key": key, "module": packed(module, entry, bodies)}, separators=(",", ":")).encode()
     if len(body) < _MOST_BYTES - len(_MAGIC) - _DIGEST_BYTES:
-        with suppress(OSError):  # If the disk refuses the entry, the next process parses the text again.
+        # An error on the disk has no effect, except that the next process parses the text again.
+        with suppress(OSError):
             disk.keep(f"{key}{MODULE_SUFFIX}", _MAGIC + hashlib.sha256(body).digest() + body)
 
 

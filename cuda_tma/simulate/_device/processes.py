@@ -65,7 +65,8 @@ def _result(work: Callable[[Given], Result], given: Given, worker: _Worker | Non
 
 def _forked(work: Callable[[Given], object], given: Sequence[Given]) -> _Worker:
     reader, writer = os.pipe()
-    with warnings.catch_warnings():  # Python 3.12 warns of the threads of NumPy's BLAS, for which a fork is safe.
+    # Python 3.12 warns that a fork with threads may hang, but the threads of NumPy's BLAS do not cause a hang.
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid:
@@ -74,7 +75,7 @@ def _forked(work: Callable[[Given], object], given: Sequence[Given]) -> _Worker:
     try:
         os.close(reader)
         hide_progress()
-        # Without gc.freeze(), a garbage collection copies the pages of all objects that the first process created.
+        # Without gc.freeze(), a garbage collection in the new process would copy the memory pages of all older objects.
         gc.freeze()
         with open(writer, "wb") as results:
             for each in given:

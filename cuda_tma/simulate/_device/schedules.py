@@ -20,9 +20,12 @@ from .processes import cores, results_of
 __all__ = ["MOST_SCHEDULES", "Schedule", "begin_early", "explored", "rows", "schedules_of", "until_error"]
 
 MOST_SCHEDULES = 1000
-_OVERLAPS = 0.5  # In random schedules, a grid begins early with a probability of one half.
-_WORTH_SECONDS = 0.1  # A run of 0.1 seconds justifies a fork, which takes a tenth of this time.
-Schedule = tuple[str, int]  # A schedule is the order of asynchronous operations, and the seed of this order.
+# In a random schedule, a dependent grid begins before the end of the primary grid with a probability of one half.
+_OVERLAPS = 0.5
+# Schedules run in forked processes if one schedule takes at least 0.1 seconds, because a fork takes 0.01 seconds.
+_WORTH_SECONDS = 0.1
+# A schedule consists of the name of an order of asynchronous operations, and of the seed of the order.
+Schedule = tuple[str, int]
 
 
 def schedules_of(order: str, seed: int, number: int) -> list[Schedule]:
@@ -85,7 +88,7 @@ def _processes(schedules: int, seconds: float) -> int:
     most = cores()
     if most == 1 or seconds < _WORTH_SECONDS:
         return 0
-    # A few processes share the cores evenly, so each schedule has a process of its own.
+    # Each schedule has its own process, because the system distributes a few processes evenly over the cores.
     return schedules if schedules <= 2 * most else most
 
 

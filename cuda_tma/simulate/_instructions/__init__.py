@@ -1,6 +1,6 @@
 """Instructions that access more than registers: memory, barriers, other threads and the control flow."""
 
-from . import (  # Each imported module adds its instructions to the table of instructions.
+from . import (  # The import of each module adds the instructions of the module to the table of instructions.
     addresses,
     atomics,
     barriers,

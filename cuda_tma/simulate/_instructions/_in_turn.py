@@ -8,9 +8,10 @@ import numpy as np
 
 __all__ = ["Combine", "in_turn"]
 
-Combine = Callable[..., np.ndarray]  # A Combine computes the new value in memory from the old value and the sources.
-# A Scan computes the value that each thread reads, and the final value in memory, from the initial value and the
-# sources. A Scan returns None if it cannot compute a result.
+# A Combine function computes the new value in memory from the old value and the operands of an atomic instruction.
+Combine = Callable[..., np.ndarray]
+# A Scan function returns the value that each thread reads from memory, and the final value in memory. A Scan function
+# returns None if threads must execute the atomic instruction one by one.
 Scan = Callable[..., "tuple[np.ndarray, np.generic] | None"]
 
 
@@ -22,7 +23,7 @@ def in_turn(view: np.ndarray, items: np.ndarray, sources: list[np.ndarray], comb
     sizes = np.diff(starts, append=len(items))
     old = np.empty(len(items), view.dtype)
     most = int(sizes.max())
-    # For many addresses, one step for each rank takes less time than a scan.
+    # For many addresses, one step for each thread of an address takes less time than a scan.
     scan = _SCANS.get(op) if len(starts) < most else None
     for start, size in zip(starts, sizes, strict=True) if scan else ():
         who, at = order[start : start + size], ordered[start]
@@ -90,7 +91,7 @@ def _exchanged(there: np.generic, values: np.ndarray) -> tuple[np.ndarray, np.ge
 
 def _swapped(there: np.generic, expected: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.generic] | None:
     """Compute a sequence of atom.cas: find each source whose expected value is in memory, and store its new value."""
-    if expected.dtype.itemsize > 8:  # NumPy represents items of 16 bytes as complex numbers.
+    if expected.dtype.itemsize > 8:  # NumPy has no integer type of 16 bytes, so the type of the items is complex128.
         return None
     old, start = np.empty_like(expected), 0
     while len(hits := np.flatnonzero(expected[start:] == there)):

@@ -34,7 +34,7 @@ class Entry:
     moves: bool
 
 
-TABLE: dict[str, Entry] = {}  # A key of the table is an opcode, or the beginning of an opcode up to a dot.
+TABLE: dict[str, Entry] = {}  # Each key of the table is an opcode, or the part of an opcode before one of its dots.
 
 
 def instruction(*opcodes: str, section: str, moves: bool = False) -> Callable:

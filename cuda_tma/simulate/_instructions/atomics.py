@@ -68,7 +68,7 @@ def red(binder: Binder) -> Step:
 def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[Operand]) -> Step:
     parts, space = binder.instruction.opcode, space_of(binder.instruction.opcode)
     op = next(part for part in parts if part in _OPS)
-    # The modifier .v4 may precede or follow the type.
+    # The modifier for vectors, such as .v4, may precede or follow the type.
     of_type = next(part for part in reversed(parts) if part in TYPE_BYTES)
     # The last operand of an atomic may be a cache policy.
     sources = sources[: len(sources) - ("L2::cache_hint" in parts)]
@@ -76,7 +76,8 @@ def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[
         raise binder.unsupported(f"with {len(sources)} values")
     dtype = dtype_of(of_type) if of_type not in ("f16", "bf16") else dtype_of("b16")
     combine, address = combination(binder, op, of_type, space), binder.address(where)
-    scan = op if of_type[-2:] not in ("16", "x2") else ""  # Float types that the simulator stores as bits have no scan.
+    # There is no scan for floating-point types that the simulator stores as integers.
+    scan = op if of_type[-2:] not in ("16", "x2") else ""
     reads = [[binder.read(element, dtype) for element in binder.flat((source,))] for source in sources]
     writes: list[Write] = [binder.write(r, dtype) for r in results]
     vector = len(reads[0])
@@ -88,7 +89,8 @@ def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[
             at = addresses + element * dtype.itemsize
             given = [_all(source[element], group, lanes, dtype) for source in reads]
             old = update(group, lanes, space, at, given, combine, scan, binder.instruction)
-            if element < len(writes):  # The instruction red has no results, and an operand "_" discards the results.
+            # The instruction red returns no results, and the operand "_" of an atom instruction discards its results.
+            if element < len(writes):
                 writes[element](group, lanes, old)
 
     return step

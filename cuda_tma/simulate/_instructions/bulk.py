@@ -20,7 +20,7 @@ from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
-_MULTIPLE = 16  # Addresses and sizes of bulk copies must be multiples of 16 bytes.
+_MULTIPLE = 16  # The addresses and the size of a bulk copy must be multiples of 16 bytes.
 _TYPES = {
     "u32": T.UINT32, "s32": T.INT32, "u64": T.UINT64, "s64": T.INT64, "b32": T.UINT32, "b64": T.UINT64,
     "f16": T.FLOAT16, "bf16": T.BFLOAT16, "f32": T.FLOAT32, "f64": T.FLOAT64,

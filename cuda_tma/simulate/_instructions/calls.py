@@ -18,7 +18,7 @@ from ._table import Group, instruction
 from .runtime import RUNTIME
 
 SECTION = "Control Flow Instructions: call"
-# A Copy takes the source and the target, which are groups or contexts, and the lanes.
+# A Copy function copies an argument from a source to a target for some lanes; each is a group or a context.
 Copy = Callable[[Any, Any, Lanes], None]
 
 
@@ -140,7 +140,7 @@ def call(binder: Binder) -> Step:
         code = binder.program.codes[target.name]
         if code.function.declared_only:
             raise binder.unsupported(f"no body of {target.name}")
-        site.copies(code)  # CallSite.copies raises an error if the arguments do not fit the function.
+        site.copies(code)  # The method CallSite.copies raises an error if the arguments do not match the parameters.
         return lambda group, lanes: site.enter(group, lanes, code)
     return _indirect(binder, target, site)
 
@@ -184,7 +184,8 @@ def _indirect(binder: Binder, target: Operand, site: CallSite) -> Step:
 
 def _runtime_call(binder: Binder, name: str, results: tuple[Symbol, ...], arguments: tuple[Symbol, ...]) -> Step:
     code, function = binder.code, RUNTIME[name]
-    signature(function).bind(None, None, *arguments)  # Signature.bind raises an error for a wrong number of arguments.
+    # The method Signature.bind raises TypeError if the number of arguments is wrong.
+    signature(function).bind(None, None, *arguments)
     widths = {v.name: v.size_bytes for v in code.function.variables.values()}
     takes = [(code.parameters[a.name], widths[a.name]) for a in arguments]
     gives = [(code.parameters[r.name], widths[r.name]) for r in results]

@@ -24,7 +24,7 @@ from ._table import Group, instruction
 from .mbarrier import positions_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
-_KIND = "cp.async"  # The constant names the groups of cp.async.
+_KIND = "cp.async"  # _KIND is the key of the groups of cp.async operations.
 _TYPES = {4: dtype_of("b32"), 8: dtype_of("b64"), 16: dtype_of("b128")}
 
 

@@ -142,7 +142,7 @@ def _st_param(binder: Binder, target: Symbol, behind: int, dtype: np.dtype, read
     return step
 
 
-_BULK_UNIT = 8  # The address and the size of an st.bulk are multiples of 8 bytes.
+_BULK_UNIT = 8  # The address and the size of an st.bulk instruction are multiples of 8 bytes.
 
 
 @instruction("st.bulk", section=SECTION.format("st.bulk"))

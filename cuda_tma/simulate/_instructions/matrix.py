@@ -16,7 +16,7 @@ from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Warp Level Matrix Instructions: {}"
-_ROW = np.dtype(np.complex128)  # The type complex128 serves only as an item of 16 bytes, which is a row of a matrix.
+_ROW = np.dtype(np.complex128)  # The type complex128 has 16 bytes, which is the size of a row of a matrix.
 
 
 class Rows:

@@ -15,7 +15,7 @@ from .._warps.lanes import Lanes, as_array, count, narrowed
 from ._table import Group, instruction
 from .addresses import space_of
 
-# A Parities function returns the awaited parity of each lane that polls an mbarrier.
+# A Parities function returns the phase parity for which each lane polls its mbarrier.
 Parities = Callable[[Group, Lanes, np.ndarray], np.ndarray]
 
 SECTION = "Parallel Synchronization and Communication Instructions: mbarrier.{}"

@@ -22,8 +22,9 @@ __all__ = ["RUNTIME"]
 
 _CONVERSION = re.compile(r"%[-+ #0]*([1-9]\d*|\*)?(\.(\d+|\*))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONG = ("ll", "l", "j", "z", "t")
-_SHORT = {"h": 16, "hh": 8}  # C passes a short or a char as an int, and prints its low 16 or 8 bits.
-_MOST_DIGITS = 9  # The constant limits the digits of a width or a precision.
+# The sizes are for the length modifiers h and hh of printf, which prints only the low 16 or 8 bits of an int.
+_SHORT = {"h": 16, "hh": 8}
+_MOST_DIGITS = 9  # The width and the precision of a printf conversion have at most this number of digits.
 _HEAP_BYTES = 8 << 20  # The default of cudaLimitMallocHeapSize is 8 MB.
 
 
@@ -115,7 +116,7 @@ def _converted(found: re.Match[str], given: _Arguments) -> str:
     if length in _SHORT:
         value = _narrowed(value, _SHORT[length], kind == "i")
     text = f"{spelled}{'d' if conversion in 'diu' else conversion}" % value
-    # Python writes the prefix 0o of an octal number, and C writes 0.
+    # The prefix of an octal number is 0o in Python and 0 in C.
     return text.replace("0o", "0") if conversion == "o" else text
 
 

@@ -16,7 +16,7 @@ from .._warps.lanes import Lanes, as_array, count
 from ._table import Group, instruction
 
 SECTION = "Stack Manipulation Instructions: {}"
-_ALIGNMENT = 16  # Each allocation on the stack begins at a multiple of 16 bytes.
+_ALIGNMENT = 16  # The address of each stack allocation is a multiple of 16 bytes.
 
 
 @instruction("alloca", section=SECTION.format("alloca"))

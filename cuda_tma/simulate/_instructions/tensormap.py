@@ -26,8 +26,7 @@ from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
-# The table contains the names of fields in PTX and in params. Some fields have one value, and some fields have one
-# value for each dimension. PTX stores the rank minus 1.
+# The table maps the name of a field in PTX to its name in params objects. The field .rank of PTX is the rank minus 1.
 _FIELDS = {
     "global_address": "global_address",
     "elemtype": "data_type",
@@ -41,10 +40,10 @@ _FIELDS = {
 }
 _ARRAYS = ("box_dim", "global_dim", "global_stride", "element_stride")
 _STRIDE_BYTES = 16
-# Each entry contains the lowest and the highest valid value of a field.
+# _RANGES maps a field to its smallest and its largest valid value.
 _RANGES = {"rank": (0, MAX_RANK - 1), "element_stride": (1, 8)}
 _RULE = 'PTX ISA, "tensormap.replace"'
-# The numbers of .elemtype are those of the driver API, except for the listed numbers.
+# The numbers of .elemtype in PTX are those of the driver API, except for the numbers in _ELEMTYPES.
 _ELEMTYPES = {8: TensorMapDataType.FLOAT32_FTZ, 9: TensorMapDataType.FLOAT64, 10: TensorMapDataType.BFLOAT16}
 
 

@@ -26,7 +26,8 @@ from .._warps.spaces import SHARED_START
 from ._table import Group, instruction
 
 SECTION = "Asynchronous Warpgroup Level Matrix Instructions: {}"
-_PIECE = np.dtype(np.complex128)  # The type complex128 serves only as an item of 16 bytes.
+# NumPy has no integer type of 16 bytes, so complex128 is the type of an item of 16 bytes.
+_PIECE = np.dtype(np.complex128)
 
 
 @instruction("wgmma.mma_async", section=SECTION.format("wgmma.mma_async"), moves=True)

@@ -20,7 +20,7 @@ __all__ = ["NEVER", "THREAD_NAME", "Deadline", "seconds_of"]
 
 THREAD_NAME = "cuda_tma time limits"
 
-_TICK_SECONDS = 0.05  # The thread that interrupts launches checks the time limits every 0.05 seconds.
+_TICK_SECONDS = 0.05  # A thread checks the time limits of launches every 0.05 seconds.
 _IDLE_SECONDS = 5.0
 _MOST_SECONDS = 10_000_000  # The largest time limit is about four months.
 
@@ -93,7 +93,7 @@ class _Watch:
         with self._lock:
             key = next(self._keys)
             self._watched[key] = deadline, interrupt
-            # A forked process does not have the threads of its parent.
+            # In a forked process, the thread of the parent process does not exist.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
                 self._thread.start()

@@ -61,7 +61,7 @@ def _step(program: Program, code: Code, instruction: Instruction, pc: int) -> St
     binder = Binder(program, code, instruction, pc)
     entry = _entry(instruction)
     try:
-        with np.errstate(all="ignore"):  # NumPy warns of a number that is too large for its type.
+        with np.errstate(all="ignore"):  # NumPy emits a warning if a number is too large for its type.
             step, moves = (entry.bind(binder), entry.moves) if entry else bind_pure(binder)
     except (
         ValueError,
@@ -70,7 +70,7 @@ def _step(program: Program, code: Code, instruction: Instruction, pc: int) -> St
         AttributeError,
         TypeError,
         OverflowError,
-    ) as error:  # The spelling of the instruction is unsupported, but begins like that of a supported instruction.
+    ) as error:  # The simulator supports the instruction, but not with these modifiers.
         raise binder.unsupported("of this form") from error
     step = watched(step, code, pc)
     if instruction.guard is None:

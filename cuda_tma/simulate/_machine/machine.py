@@ -42,7 +42,7 @@ from .repetition import Repetition
 __all__ = ["MAX_STEPS", "Machine", "Settings"]
 
 MAX_STEPS = 4_000_000
-_MOST_STALLS = 20  # The clock advances at most 20 times while no thread can run; the last advance is half an hour.
+_MOST_STALLS = 20  # While all threads wait for time to pass, the clock advances at most 20 times by growing amounts.
 _STALL_NANOSECONDS = 1 << 20
 
 
@@ -149,7 +149,8 @@ class Machine:
     def _advance(self) -> bool:
         """Advance the machine by one turn of threads; return False at the end of the launch."""
         if self.parts.scheduler:
-            if self.parts.scheduler.turn(self.parts):  # Threads that only poll an mbarrier need the time to advance.
+            # The clock advances at each turn, because threads that only poll an mbarrier may time out.
+            if self.parts.scheduler.turn(self.parts):
                 changed = self._place_clusters()
                 if not (self.parts.engine.complete_one() or changed):
                     self._check_repetition()
@@ -164,7 +165,7 @@ class Machine:
         meanwhile."""
         if self.parts.dependents.is_held or not self._repetition.found() or self._time_passes():
             return
-        # Another run of the same loop finds the threads that only poll an mbarrier.
+        # The machine runs the repeated loop once more, to find the threads that only poll an mbarrier.
         if self.parts.mbarriers.looked_at and not self._goes_round:
             self._goes_round = True
             self.parts.mbarriers.forget_looks()

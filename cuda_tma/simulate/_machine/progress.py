@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 __all__ = ["Progress", "hide_progress", "progress_of_run"]
 
-# The progress line appears after 2 seconds, and changes at most every 0.2 seconds.
+# The line of progress appears after 2 seconds, and is updated at most every 0.2 seconds.
 _FIRST_SECONDS, _NEXT_SECONDS = 2.0, 0.2
 _prefix: ContextVar[str] = ContextVar("prefix", default="")
 _first_due: ContextVar[float | None] = ContextVar("first_due", default=None)

@@ -19,7 +19,7 @@ from .._warps.scheduler import Scheduler
 
 __all__ = ["Repetition"]
 
-# A launch with a larger state has fewer comparisons, because each comparison reads the whole state.
+# A launch with a larger state is compared less often, because a comparison reads the whole state.
 _BYTES_A_LOOK = 1 << 21
 
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 PIECE_BYTES = 16
-_SPANS = {0: 16, 1: 128, 2: 64, 3: 32}  # Bits 62 and 63 select the span in bytes: no swizzle, 128B, 64B or 32B.
+# Bits 62 and 63 of a matrix descriptor select the swizzle: none, 128B, 64B or 32B.
+_SPANS = {0: 16, 1: 128, 2: 64, 3: 32}
 _ADDRESS_BITS = (1 << 18) - 1
 
 

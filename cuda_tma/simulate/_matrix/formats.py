@@ -24,8 +24,8 @@ _TO_INTEGER: dict[str, Callable[[Array], Array]] = {
     "rp": np.ceil,
     "rna": lambda value: np.trunc(value + np.copysign(0.5, value)),
 }
-# For each rounding mode, two values state whether a positive and a negative value that is too large becomes infinite.
-# Otherwise it becomes the largest finite number.
+# The two values of a rounding mode are true if positive and negative overflow give infinity, and false if the overflow
+# gives the largest finite number.
 _OVERFLOWS = {"rn": (True, True), "rna": (True, True), "rz": (False, False), "rm": (False, True), "rp": (True, False)}
 
 
@@ -91,7 +91,7 @@ class Format:
         subnormal = np.abs(value) < 2.0**self.least_exponent
         if not subnormal.any():
             return value
-        # Twice a subnormal value is normal, except if its rounded result is subnormal.
+        # A subnormal value is flushed to zero, unless rounding makes the value normal.
         twice = self.round(np.where(subnormal, 2 * value, 0.0), mode)
         flushed = subnormal & (np.abs(twice) < 2.0 ** (self.least_exponent + 1))
         return np.where(flushed, np.copysign(np.zeros_like(value), value), value)

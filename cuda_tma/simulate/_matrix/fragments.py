@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-_GROUPS, _QUADS = 8, 4  # A warp holds eight rows, and four lanes hold one row.
+_GROUPS, _QUADS = 8, 4  # A warp holds eight rows of a matrix, with four lanes for each row.
 
 
 def rows_of_16(registers: np.ndarray) -> np.ndarray:

@@ -45,7 +45,8 @@ def matrix_move_of(instruction: Instruction) -> MatrixMove | ByteMove:
     UnsupportedInstruction
         If the instruction has an unsupported form.
     """
-    words = {*instruction.opcode[1:]} - {"shared", "shared::cta", "trans"}  # ptxas accepts the modifiers in any order.
+    # The assembler ptxas accepts the modifiers in any order.
+    words = {*instruction.opcode[1:]} - {"shared", "shared::cta", "trans"}
     count = next((count for count in (1, 2, 4) if words == {"sync", "aligned", "m8n8", f"x{count}", "b16"}), None)
     if count is None:
         if (found := byte_move_of(instruction.opcode)) is not None:

@@ -16,7 +16,7 @@ _BITS = {"e2m1": 4, "e2m3": 6, "e3m2": 6}
 # The table contains the number of fraction bits and the exponent bias of each type.
 _FRACTION = {"e2m1": (1, 1), "e2m3": (3, 1), "e3m2": (2, 3)}
 PADDED = frozenset(_BITS)
-PACKED = "e2m1x2"  # The name stands for two elements of e2m1 in a byte.
+PACKED = "e2m1x2"  # The type e2m1x2 is a byte with two elements of type e2m1.
 _PIECE = 16
 
 

@@ -14,7 +14,7 @@ from .formats import FORMATS
 __all__ = ["multiply_add_scaled", "scale_numbers"]
 
 _WIDE = ("f32", "f32")  # The adder keeps 25 bits of a product of these types.
-_LEAST, _LARGEST = 2.0**-120, 2.0**120  # The adder can contain factors in this range.
+_LEAST, _LARGEST = 2.0**-120, 2.0**120  # The adder computes exactly with scale factors in this range.
 _NAN = 0xFF
 
 

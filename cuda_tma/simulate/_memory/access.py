@@ -19,7 +19,7 @@ from .memory import Memory, Piece
 __all__ = ["load", "observe", "store"]
 
 _ORDERED = frozenset({"relaxed", "acquire", "release", "volatile", "acq_rel"})
-# The table contains the shift of a position for each size of an element in bytes.
+# The table maps the size of an element in bytes to its base-2 logarithm, by which positions are shifted.
 _SHIFTS = {1 << shift: shift for shift in range(5)}
 
 

@@ -9,7 +9,7 @@ from cuda.bindings import driver
 
 __all__ = ["allocation", "copied", "synchronize", "variable_address"]
 
-_MOST_ADDRESS = 1 << 57  # The module cuda.bindings accepts no larger addresses, and no GPU has larger addresses.
+_MOST_ADDRESS = 1 << 57  # Addresses are below this limit, because cuda.bindings accepts no larger address.
 _ATTRIBUTE = driver.CUpointer_attribute
 
 
@@ -18,7 +18,7 @@ def allocation(address: int) -> tuple[int, int] | None:
     if not 0 < address < _MOST_ADDRESS:
         return None
     error, base, size = driver.cuMemGetAddressRange(address)
-    # The driver reports an error for page-locked memory of the host, for example.
+    # An error occurs if the memory is page-locked host memory, for example.
     if error != driver.CUresult.CUDA_SUCCESS:
         error, base = driver.cuPointerGetAttribute(_ATTRIBUTE.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address)
         if error == driver.CUresult.CUDA_SUCCESS:

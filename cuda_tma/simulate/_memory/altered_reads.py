@@ -13,7 +13,7 @@ from .memory import Piece
 
 __all__ = ["AlteredReads", "Executions"]
 
-# An execution of a load consists of a lane, and of the number of the execution in this lane.
+# Each pair identifies one execution of a load by its lane, and by the count of earlier executions in that lane.
 Executions = Iterable[tuple[int, int]]
 
 

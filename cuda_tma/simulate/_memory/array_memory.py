@@ -23,7 +23,7 @@ __all__ = ["ArrayMemory"]
 _FREED = "lay, which is freed: keep the array as long as a kernel may use its address"
 _MOVED = "lay before its storage moved (a resize moves it): take the address again after that"
 _UNLOADED = "lay, whose kernel is gone: keep the kernel as long as another may use the variable's address"
-# An array whose memory may be a part of a larger array has 1 GB of free addresses on either side.
+# The addresses within 1 GB of an array stay free if the array may be a part of a larger array.
 _ROOM_BYTES = 1 << 30
 
 
@@ -177,7 +177,7 @@ class ArrayMemory(GlobalMemory):
                 has_moved = any(owner.watched() is not None for owner in segment.owners)
                 self._arrays.remove(segment)
                 self.remove(segment, _MOVED if has_moved else _FREED)
-                # A launch that has ended may keep the segment alive, but must not keep the memory alive.
+                # The segment may outlive its array, because a finished launch may refer to the segment.
                 segment.owners = []
             elif len(current) < len(segment.owners):
                 self._replace(segment, segment.over(_hull([owner.extent for owner in current]), current))

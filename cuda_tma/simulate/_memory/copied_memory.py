@@ -80,7 +80,7 @@ class CopiedMemory(GlobalMemory):
             try:
                 self.find(codec.decode(argument).global_address)
                 return
-            except TensorMapError:  # A struct of another type may have the size of a tensor map.
+            except TensorMapError:  # The 128 bytes are not a tensor map, but a struct of the same size.
                 pass
         for word in np.frombuffer(argument[: len(argument) // 8 * 8], np.uint64).tolist():
             self.find(word)

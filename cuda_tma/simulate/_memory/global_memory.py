@@ -15,17 +15,17 @@ from .._warps.spaces import GLOBAL_START
 
 __all__ = ["Buffer", "Former", "GlobalMemory", "Segment"]
 
-_ALIGNMENT = 512  # Arrays begin at multiples of 512 bytes, as with cuMemAlloc.
-# Free addresses of 64 KB separate two arrays, so that an address beyond the end of an array is invalid.
+_ALIGNMENT = 512  # As with cuMemAlloc, the address of each array is a multiple of 512 bytes.
+# A gap of 64 KB separates two arrays, so that an address beyond the end of an array is invalid.
 _GUARD_BYTES = 1 << 16
-_MOST_FORMER = 4096  # The constant limits the number of removed segments that a finding can name.
+_MOST_FORMER = 4096  # A finding can name one of the last 4096 removed segments.
 
 
 class Buffer:
     """A range of bytes, with views of the bytes as other types."""
 
     __slots__ = ("_views", "bytes")
-    start = 0  # The attribute `start` is the number of the buffer's first byte.
+    start = 0  # Positions in a buffer count from 0.
 
     def __init__(self, data: np.ndarray):
         self.bytes = data
@@ -88,7 +88,7 @@ class GlobalMemory:
     """
 
     def __init__(self) -> None:
-        # The table consists of two lists: the start addresses of the segments, and the segments.
+        # The first list contains the start addresses of the segments in the second list.
         self._table: tuple[list[int], list[Segment]] = [], []
         self._former: deque[Former] = deque(maxlen=_MOST_FORMER)
         self._next = GLOBAL_START

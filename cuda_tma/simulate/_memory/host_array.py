@@ -157,7 +157,7 @@ def _buffer(exporter: Any) -> Extent | None:
 
 
 def _of_torch(tensor: Any) -> HostArray:
-    # The device of the storage is correct, even if an adapter changes the device that the tensor reports.
+    # The function uses the device of the storage, because an adapter may change the device that the tensor reports.
     storage = tensor.untyped_storage()
     if storage.device.type != "cpu":
         raise TypeError(
@@ -165,7 +165,8 @@ def _of_torch(tensor: Any) -> HostArray:
             "tensor.cpu()"
         )
     owner = _storage_owner(tensor)
-    is_own = storage.resizable()  # A storage of foreign memory, such as a read-only file, is not resizable.
+    # A torch storage is not resizable if another library owns its memory, such as a read-only file.
+    is_own = storage.resizable()
     address = storage.data_ptr() + tensor.storage_offset() * tensor.element_size()
     return HostArray(address, owner, is_own or not _has_read_only_pages(owner.extent))
 

@@ -16,7 +16,7 @@ def lazy_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
     NumPy requests huge pages (``MADV_HUGEPAGE``), so one written element of `numpy.zeros` may need 2 MiB.
     """
-    if not hasattr(mmap, "MADV_NOHUGEPAGE"):  # Only Linux has the flag MADV_NOHUGEPAGE.
+    if not hasattr(mmap, "MADV_NOHUGEPAGE"):  # Python defines MADV_NOHUGEPAGE only on Linux.
         return np.zeros(shape, dtype)
     size = prod(shape) * np.dtype(dtype).itemsize
     memory = mmap.mmap(-1, max(1, size), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -20,7 +20,7 @@ from .memory import Memory, Piece
 
 __all__ = ["LocalUse"]
 
-_MOST_BYTES = 1 << 26  # The check records writes to at most 64 MB of the local memory of all threads.
+_MOST_BYTES = 1 << 26  # The record of writes covers at most 64 MB of the local memory of all threads together.
 _VECTORS = frozenset({"v2", "v4", "v8"})
 
 
@@ -39,7 +39,7 @@ class LocalUse:
     def __init__(self, lanes: int, memory: Memory, events: Events, faults: FaultLog):
         self._memory, self._events, self._faults = memory, events, faults
         self._written = np.zeros((lanes, 0), bool)
-        # The dictionary contains the results of `_only_copies` for the ``id`` of each load.
+        # The dictionary caches the result of `_only_copies` under the ``id`` of each load instruction.
         self._copies: dict[int, bool] = {}
         self._is_full = False
 

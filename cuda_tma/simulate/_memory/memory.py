@@ -78,7 +78,7 @@ class Memory:
             positions = self.shared_positions(lanes, addresses, size_bytes, space)
             return [Piece(None, self.shared, positions, "shared")]
         if space == "local":
-            # The method `_local_positions` may replace the buffer of local memory.
+            # The buffer is read after the call, because `_local_positions` may replace the buffer of local memory.
             positions = self._local_positions(lanes, addresses, size_bytes)
             return [Piece(None, self._local, positions, "local")]
         if space in ("global", "const", "param"):

@@ -10,11 +10,11 @@ from .tokens import Check, Token, tokens
 
 __all__ = ["BODY", "tokens_outside", "with_places_of_statements"]
 
-BODY = "body"  # A token of kind "body" is the whole text of a function from its opening brace to its closing brace.
+BODY = "body"  # A token of kind "body" contains the text of a function from its opening brace to its closing brace.
 _OUTSIDE = re.compile(r'"|//|/\*|\.(?:entry|func|pragma)\b|[{;]')
 _INSIDE = re.compile(r'"|//|/\*|[{}]')
 _EVERY = 4096  # The search checks the time limit after every 4,096 braces, strings and comments.
-# The compiler NVVM writes a comment before and after inline asm.
+# The compiler NVVM marks inline assembly by a comment before it and a comment after it.
 _ASM_BEGIN, _ASM_END = "// begin inline asm", "// end inline asm"
 _LOC = re.compile(r"^[ \t]*\.loc\b[^\n]*", re.MULTILINE)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -42,7 +42,8 @@ def _bodies(text: str, check: Check) -> Iterator[tuple[int, int]]:
             check()
         at, mark = _behind(text, found), found[0]
         if mark == ".pragma":
-            is_pragma = True  # A .pragma directive may be an attribute of a function, although it ends in a semicolon.
+            # The directive .pragma ends in a semicolon, and may be between the head and the body of a function.
+            is_pragma = True
         elif mark.startswith("."):
             is_function = True
         elif mark == ";":

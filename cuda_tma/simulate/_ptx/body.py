@@ -75,7 +75,8 @@ class _Body:
     def __init__(self, function: Function, known: Known, places: Places, registers_left: int):
         self.places = places
         self._registers_left = registers_left
-        self._numbers: dict[str, int] = {}  # The dictionary contains the last number that was appended to each name.
+        # The dictionary maps a name to the last number that was appended to make the name unique.
+        self._numbers: dict[str, int] = {}
         self.scope = _Scope(_Scope(None, module=known))
         self.registers: list[RegisterName] = []
         self.variables: dict[str, Variable] = {}

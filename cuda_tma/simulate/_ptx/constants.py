@@ -13,12 +13,12 @@ from .._errors import ParseError
 from .module import Immediate
 from .tokens import Cursor
 
-_MOST_DIGITS = 66  # The longest number in PTX has 66 characters: 0b and 64 bits.
+_MOST_DIGITS = 66  # The longest integer in PTX has 66 characters, which are 0b and 64 binary digits.
 STARTS = ("-", "+", "~", "!", "(")  # A constant starts with a digit, or with one of the characters in STARTS.
 
 _WORD = 1 << 64
 _Binary = Callable[[int, int], int]
-# The table contains the precedence and the function of each binary operator of PTX.
+# The table maps each binary operator of PTX to its precedence and its function.
 _BINARY: dict[str, tuple[int, _Binary]] = {
     "|": (0, operator.or_),
     "^": (1, operator.xor),

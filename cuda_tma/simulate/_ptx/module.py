@@ -12,8 +12,8 @@ from typing import Protocol
 
 SPECIAL_REGISTER = "%"  # The names of special registers, and of a compiler's registers, begin with a percent sign.
 
-# The table contains the size in bytes of each fundamental type; a predicate has no size. Source: PTX ISA, "Fundamental
-# Types" and "Packed Data Types".
+# The table maps each fundamental type to its size in bytes, except for predicates, which have no size. The sizes are
+# from the PTX ISA, "Fundamental Types" and "Packed Data Types".
 TYPE_BYTES = {
     **{f"{kind}{8 * size}": size for kind in "bus" for size in (1, 2, 4, 8)},
     **{"f16": 2, "f16x2": 4, "bf16": 2, "bf16x2": 4, "tf32": 4, "f32": 4, "f64": 8, "b128": 16, "pred": 0},
@@ -160,7 +160,7 @@ class Instruction:
     line: int = 0
 
 
-# The performance directives that contain counts, with the largest number of counts.
+# COUNTS maps a performance directive to the largest number of integers that follow the directive.
 COUNTS = {
     **dict.fromkeys(("maxntid", "reqntid", "reqnctapercluster"), 3),
     **dict.fromkeys(("maxnreg", "minnctapersm", "maxnctapersm", "maxclusterrank"), 1),

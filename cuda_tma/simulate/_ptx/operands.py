@@ -23,7 +23,7 @@ from .module import (
 )
 from .tokens import Cursor, Token
 
-Meaning = Register | Symbol | Label  # The meaning of a declared name is a register, a symbol or a label.
+Meaning = Register | Symbol | Label  # A declared name is the name of a register, a symbol or a label.
 Find = Callable[[str], Meaning | None]
 
 _WARP_SIZE = Immediate(32)

@@ -19,7 +19,7 @@ from .tokens import Check, Cursor, Token, not_at_all, tokens
 from .variables import LINKAGE, SPACES, parameters, variables
 
 _FUNCTIONS = ("entry", "func")
-# The table contains the largest value of each directive whose values are integers (PTX ISA 9.0, "Performance-Tuning
+# The table maps a directive to the largest integer that may follow the directive (PTX ISA 9.0, "Performance-Tuning
 # Directives").
 
 
@@ -83,9 +83,10 @@ class _Reader:
         self._address_size = 64
         self._functions = Functions(self._with_body)
         self._variables: dict[str, Variable] = {}
-        self._known: dict[str, int] = {}  # The dictionary contains, for each name, the number of names that precede it.
+        # The dictionary maps each name in the module to the number of names that were declared earlier.
+        self._known: dict[str, int] = {}
         self._registers_left, self._left_bytes = REGISTERS, MODULE_BYTES
-        self._named: list[tuple[str, int]] = []  # The list contains each name in an initializer, with its line.
+        self._named: list[tuple[str, int]] = []  # The list contains the names that initializers use, with their lines.
 
     def module(self) -> Module:
         cursor = self._cursor
@@ -168,7 +169,7 @@ class _Reader:
         self._known.setdefault(name, len(self._known))
         if cursor.token.kind == BODY:
             self._functions.add_head(replace(function, declared_only=False), cursor.next(), len(self._known))
-        elif cursor.take("{"):  # The text of the body has no closing brace.
+        elif cursor.take("{"):  # The parser reports the missing closing brace of the body.
             self._functions.add(self._read(cursor, replace(function, declared_only=False), len(self._known)))
         elif name not in self._functions:
             self._functions.add(function)

@@ -14,7 +14,7 @@ from .module import Place
 from .tokens import Cursor, Token
 
 STRINGS = ".debug_str"  # The section .debug_str contains the names of inlined functions.
-_At = tuple[int, int, int]  # A place in the source consists of the numbers of the file, the line and the column.
+_At = tuple[int, int, int]  # A place in the source is a tuple of the number of the file, the line, and the column.
 
 
 class Names:
@@ -107,7 +107,7 @@ class Places:
                 callers = self._chains.get(caller) or (self._place(caller, self._function),)
             else:
                 cursor.refuse("function_name or inlined_at")
-        # A compiler generates a place without a line as ".loc 1 0 3".
+        # Compilers use line 0, as in ".loc 1 0 3", for code without a line in the source.
         self.here = self._chains[at] = (self._place(at, function), *callers)
 
     def _place(self, at: _At, function: str | None) -> Place:

@@ -10,9 +10,8 @@ from typing import NamedTuple, NoReturn
 from ..._budget import NESTING, TOKENS
 from .._errors import ParseError
 
-# An opcode with its modifiers is one token, as is `%tid.x`. Each directive and each type is one token, such as `.reg`
-# or `.b32`. A long run of integers and commas is one token, because the initializers of tables contain a hundred
-# thousand integers.
+# An opcode with its modifiers is one token, and so are `%tid.x`, a directive such as `.reg`, and a type such as `.b32`.
+# A long run of integers and commas is one token, because an initializer may contain a hundred thousand integers.
 _TOKEN = re.compile(
     r"""(?P<integers>(?<=[{,])\s*(?:(?:0|[1-9]\d{0,14})\s*,\s*){16,})
     |(?P<space>[ \t\r\f]+|//[^\n]*)

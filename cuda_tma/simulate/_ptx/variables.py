@@ -22,8 +22,8 @@ _FLOATS = {"f32": "<f", "f64": "<d"}
 _OPAQUE_BYTES = {"texref": 8, "samplerref": 8, "surfref": 8}
 _ADDRESS_BYTES = 8
 _EVERY = 1024  # The parser checks the time limit after every 1,024 items.
-_LARGEST = 8  # The largest integers of NumPy have 8 bytes.
-# An initializer consists of items: an array is a run of integers, and a list is a group in braces.
+_LARGEST = 8  # NumPy has no integers with more than 8 bytes.
+# An item of an initializer is an array for a run of integers, a list for a group in braces, or a single value.
 _Item = Immediate | Reference | np.ndarray | list
 
 
@@ -116,7 +116,8 @@ def _variable(cursor: Cursor, declared: Variable) -> Variable:
     shape = (*dims, declared.size_bytes) if declared.size_bytes > 1 else tuple(dims)
     line, items = cursor.line, _items(cursor)
     if shape[:1] == (0,) and isinstance(items, list):
-        shape = (sum(map(_length, items)), *shape[1:])  # The length of x[] = {...} is the number of its items.
+        # The array in the declaration x[] = {...} has as many elements as the initializer has items.
+        shape = (sum(map(_length, items)), *shape[1:])
     try:
         return _initialised(found, items, shape, element_bytes)
     except (IndexError, OverflowError) as error:
@@ -151,7 +152,7 @@ def _items(cursor: Cursor) -> _Item:
                 items.append(_items(cursor))
                 cursor.take(",")
         return items
-    # A number before a parenthesis is a mask, as in 0xFF00(symbol).
+    # In 0xFF00(symbol), the number before the parenthesis is a mask.
     if cursor.token.kind == "number" and cursor.peek().text == "(":
         text, mask = cursor.text, integer(cursor)
         if mask not in MASKS:

@@ -28,7 +28,7 @@ def complements(s: Spelling) -> Pure:
     return pure("not", type_, type_, np.invert)
 
 
-# Bit 2 * b + c of the index of each function is the result of the function for the bits b and c.
+# The number of a function of two bits b and c has the function's result as its bit 2 * b + c.
 _OF_TWO: tuple[Callable[[Array, Array], Array], ...] = (
     lambda b, c: b & 0,
     lambda b, c: ~(b | c),
@@ -86,7 +86,7 @@ def shifts(s: Spelling) -> Pure:
     type_ = s.type(*types)
     ufunc = np.left_shift if s.root == "shl" else np.right_shift
     dtype = DTYPES[type_]
-    # In NumPy, a count above 2 ** 31 becomes a negative number, but its size is large enough to shift all bits out.
+    # NumPy reads a shift count above 2 ** 31 as a negative number, which also shifts out all bits.
     if dtype.itemsize == 4:
         return pure(s.root, type_, f"{type_} {type_}", ufunc)
     width = 8 * dtype.itemsize

@@ -136,7 +136,7 @@ def _float_to_float(s: Spelling, result: str, source: str) -> Pure:
     """Return a conversion that rounds if bits may be lost; with equal types, it rounds to an integral value."""
     integral = s.choice(*_INTEGRAL, default="") if result == source or (result, source) == ("f64", "f32") else ""
     narrowing = not integral and result != source and (_bits(result) <= _bits(source))
-    # Without a rounding modifier, ptxas rounds as for .rn: the SASS is the same.
+    # Without a rounding modifier, ptxas generates the same machine code as for .rn.
     between_halves = {result, source} == {"f16", "bf16"}
     mode = s.choice(*ROUNDINGS, default="rn" if between_halves else None) if narrowing else "rn"
     ftz = "f32" in (result, source) and s.flag("ftz")

@@ -23,7 +23,7 @@ def odd_sum(a: Array, b: Array) -> Array:
     """Return a + b as a float64 that is rounded to odd."""
     total, lost = two_sum(a, b)
     total = np.asarray(total)
-    inexact = np.abs(lost) > 0  # The sum of infinite values is NaN, which is not inexact.
+    inexact = np.abs(lost) > 0  # If the sum is infinite, the error is NaN, and the comparison treats the sum as exact.
     if not inexact.any():
         return total
     bits = total.view(np.int64)
@@ -61,7 +61,7 @@ def overflow(nearest: Array, lost: Array, *sources: Array) -> Array:
     return np.where(np.isinf(nearest), np.where(finite, -np.copysign(1.0, nearest), 0.0), lost)
 
 
-# ---- f64, number by number if float64 itself does not suffice ----
+# ---- f64 ----
 
 
 def by_fractions(exact: Callable[..., Fraction], nearest: Array, *sources: Array) -> tuple[Array, Array]:

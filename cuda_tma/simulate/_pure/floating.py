@@ -21,9 +21,10 @@ Array = Any  # An Array is an array or a NumPy scalar.
 Function = Callable[..., Array]
 
 FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
-ARITHMETIC = (*FLOATS, "f32x2")  # The type f32x2 of add, sub, mul and fma is valid from sm_100 on.
+ARITHMETIC = (*FLOATS, "f32x2")  # The instructions add, sub, mul and fma accept the type f32x2 from sm_100 on.
 _HALF = ("f16", "f16x2", "bf16", "bf16x2")
-# The NaN of f64 arithmetic has these bits on hardware; PTX does not define the bits ("Floating Point Instructions").
+# Hardware returns a NaN with these bits for f64 arithmetic, although the PTX ISA does not define the bits ("Floating
+# Point Instructions").
 _NAN_F64 = np.uint64(0xFFF8000000000000).view(np.float64)
 
 
@@ -249,8 +250,7 @@ def _wide_division(root: str, function: Function, mode: str) -> Function:
 
     def compute(a: Array) -> Array:
         nearest = np.sqrt(a)
-        # A scaling by half of the exponent yields a value near 1, so that no intermediate value is too small for
-        # float64.
+        # The function scales the operand by a power of two, so that no intermediate value is too small for float64.
         half = np.frexp(a)[1] >> 1
         root = np.ldexp(nearest, -half)
         lost = exact.fused(-root, root, np.ldexp(a, -2 * half))

@@ -36,8 +36,7 @@ def _table(name: str, fraction_bits: int, bias: int, bits: int) -> Format:
     return Format(name, fraction_bits + 1, 1 - bias, largest, len(codes) - 1, lambda code: values[code], encode)
 
 
-#: The table contains the bits of an element and its format. A pair of 4-bit elements is one byte, and other pairs are
-#: two bytes.
+# : The table maps a type to the bits of an element and the format of the element.
 _FORMATS = {
     "e2m1x2": (4, _table("e2m1", 1, 1, 4)),
     "e2m3x2": (8, _table("e2m3", 3, 1, 6)),

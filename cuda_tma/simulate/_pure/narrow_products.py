@@ -27,7 +27,7 @@ Array = Any
 _ELEMENTS = ("e4m3", "e5m2", *sorted(PADDED))
 _A_REGISTERS, _B_REGISTERS = 4, 2
 _ROWS, _COLUMNS, _WARP = 16, 8, 32
-# The table contains the types of scales of each kind and each number of scales along K (as ptxas 13.0 accepts them).
+# The table maps a kind of product, and the number of scales along K, to the types of scales that ptxas 13.0 accepts.
 _SCALES = {
     ("mxf8f6f4", 1): ("ue8m0",),
     ("mxf4", 2): ("ue8m0",),
@@ -68,7 +68,8 @@ class _Factors:
         x = self.numbers(rows_of_16(a), self.a_type).reshape(len(c), _ROWS, -1)
         y = self.numbers(rows_of_8(b), self.b_type).reshape(len(c), _COLUMNS, -1)
         if not self.scales:
-            return multiply_add(x, y, c, ("f16", "f16"), sums)  # 25 bits of a term; f16 contains each element
+            # The type f16 represents each element exactly, and selects sums with 25 bits of each term.
+            return multiply_add(x, y, c, ("f16", "f16"), sums)
         a_data, a_byte, a_thread, b_data, b_byte, b_thread = scales
         left, right = np.arange(_ROWS), np.arange(_COLUMNS)
         of_a = self._scales(a_data, a_byte, left % 8 * 4 + left // 8, 2 * (a_thread & 1))

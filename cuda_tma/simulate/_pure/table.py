@@ -19,8 +19,8 @@ from .._ptx import TYPE_BYTES, Immediate, Instruction, Operand, Pair, Special, S
 BIT = np.dtype(np.bool_)
 _KINDS = {"b": "u", "u": "u", "s": "i"}
 
-# The table contains the NumPy type for the bits of an operand. The bits of f16, bf16, tf32 and packed values are
-# unsigned integers.
+# The table maps a PTX type to the NumPy type of an operand, which is an unsigned integer for f16, bf16, tf32 and packed
+# types.
 DTYPES: dict[str, np.dtype] = {
     name: np.dtype(f"{_KINDS.get(name[0], 'u') if name not in ('f32', 'f64') else 'f'}{size}")
     for name, size in TYPE_BYTES.items()
@@ -68,7 +68,7 @@ class Unknown(Exception):
     """The exception for a spelling that the table does not contain."""
 
 
-# ptxas also accepts .relu, .rn and .satfinite after the types, as CUTLASS writes them.
+# The assembler ptxas also accepts .relu, .rn and .satfinite after the types, and CUTLASS uses this order.
 _AT_WILL = ("relu", "rn", "satfinite")
 
 
@@ -77,7 +77,7 @@ class Spelling:
 
     def __init__(self, opcode: tuple[str, ...], layout: tuple[str, ...]):
         self.root = opcode[0]
-        # Each operand has a layout: "" for a plain operand, "v4" for a vector, "p" for a pair, "@" for an address.
+        # The layout of an operand is "" for a plain operand, "v4" for a vector, "p" for a pair, or "@" for an address.
         self.layout = layout
         words = list(opcode[1:])
         end = next((i for i in range(len(words), 0, -1) if words[i - 1] not in _AT_WILL), 0)

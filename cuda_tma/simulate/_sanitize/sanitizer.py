@@ -357,7 +357,7 @@ class Sanitizer:
         strong = use.strength == STRONG
         if self._row is not None and not strong:
             self._row.access(access)
-        # The method `area` also keeps the initial bytes of the array.
+        # The call of `area` has an effect: it keeps the initial bytes of the array.
         area = self._global.area(int(access.positions[0]))
         if self._watched:
             self.racing.access(access)

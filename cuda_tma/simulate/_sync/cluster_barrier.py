@@ -35,7 +35,7 @@ class ClusterBarriers:
         # The array contains the phase of the last arrival of each thread.
         self._arrived_in = np.full(geometry.lanes, -1)
         self._waited = np.ones(geometry.lanes, bool)
-        # The dictionary contains the last arrival at the barrier of each cluster.
+        # The dictionary maps a cluster to the last arrival at its barrier.
         self._arrived_at: dict[int, Instruction] = {}
         self._parked: list[Parked] = []
 

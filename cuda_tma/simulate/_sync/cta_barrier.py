@@ -30,7 +30,7 @@ __all__ = ["CtaBarriers", "Tell"]
 
 _BARRIERS = 16
 _ARRIVED = "arrived before"
-# The last two arguments of a Tell are the number of true predicates and the number of all predicates.
+# A Tell function receives the number of true predicates and the number of all predicates as its last two arguments.
 Tell = Callable[[Context, np.ndarray, int, int], None]
 
 
@@ -38,11 +38,12 @@ Tell = Callable[[Context, np.ndarray, int, int], None]
 class _Barrier:
     """The state of a CTA's barrier between two completions."""
 
-    expected: int | None = None  # The barrier expects `expected` threads; None means all running threads.
+    # `expected` is the number of threads that the barrier expects, or None for all running threads.
+    expected: int | None = None
     arrived: int = 0
     parked: list[Parked] = field(default_factory=list)
-    true: int = 0  # The instruction barrier.red counts the true predicates.
-    # The dictionary contains the instruction of each arrival at the barrier.
+    true: int = 0  # The attribute counts the true predicates of barrier.red instructions.
+    # The dictionary contains the instructions with which threads have arrived at the barrier.
     by: dict[int, Instruction] = field(default_factory=dict)
     votes: list[tuple[Parked, Tell]] = field(default_factory=list)
 
@@ -242,5 +243,6 @@ def _is_aligned(instruction: Instruction | None) -> bool:
 def _place(instruction: Instruction) -> str:
     if not instruction.places:
         return f"PTX line {instruction.line}"
-    place = instruction.places[-1]  # The last place of an instruction is its place in the kernel.
+    # The last of an instruction's places is in the kernel itself, and the other places are in inlined functions.
+    place = instruction.places[-1]
     return f"{place.file.rpartition('/')[2]}:{place.line}"

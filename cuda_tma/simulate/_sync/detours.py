@@ -39,7 +39,7 @@ class _Flow:
     def __init__(self, code: Code):
         self._code = code
         listed = code.function.instructions
-        self.end = len(listed)  # The number after the last instruction means the return at the end of the function.
+        self.end = len(listed)  # The index after the last instruction represents the return at the end of the function.
         self.after = [[*_next(code, pc, each)] for pc, each in enumerate(listed)] + [[]]
         self.before: list[list[int]] = [[] for _ in self.after]
         for pc, following in enumerate(self.after):

@@ -128,7 +128,8 @@ class Mbarriers:
         self._barriers: dict[int, Mbarrier] = {}
         self.timed_out = np.zeros(geometry.lanes, bool)
         self._invalidated: dict[int, Instruction] = {}
-        self._looks: dict[tuple[Context, int], np.ndarray] = {}  # The values are the polled positions.
+        # The dictionary contains the positions of the mbarriers that lanes poll.
+        self._looks: dict[tuple[Context, int], np.ndarray] = {}
 
     # ---- from initialization to the end ----
 

@@ -71,7 +71,8 @@ class RegisterPool:
         self._executed: dict[int, list[Instruction]] = {}
         self._parked: list[tuple[Parked, int]] = []
         self._warps_of_cta = geometry.lanes_of_cta // WARP
-        self._warps_with_threads = -(-geometry.threads // WARP)  # The last warpgroup may have fewer than four warps.
+        # The last warpgroup of a CTA may have fewer than four warps.
+        self._warps_with_threads = -(-geometry.threads // WARP)
 
     def started(self, lanes: np.ndarray) -> None:
         """Initialize the registers of warps that begin."""

@@ -22,7 +22,7 @@ from .detours import Detours
 
 __all__ = ["WHOLE", "WarpSync", "check_named", "when_together"]
 
-WHOLE = 0xFFFFFFFF  # The mask 0xFFFFFFFF contains all threads of a warp.
+WHOLE = 0xFFFFFFFF  # The mask 0xFFFFFFFF selects all threads of a warp.
 Act = Callable[[Group[Any], Lanes], object]
 
 

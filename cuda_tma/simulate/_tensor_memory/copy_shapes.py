@@ -18,11 +18,11 @@ from .._ptx import Instruction
 
 __all__ = ["COLUMNS_OF_SHIFT", "CopyShape", "copy_shape_of", "shifted"]
 
-COLUMNS_OF_SHIFT = 8  # A shift moves 8 columns, which are 32 bytes of each lane.
+COLUMNS_OF_SHIFT = 8  # The shift applies to 8 columns, which contain 32 bytes of each lane.
 _QUARTER = 32
 _PIECE_COLUMNS = 4
 _SHAPES = {"128x256b": (128, 2), "4x256b": (4, 2), "128x128b": (128, 1), "64x128b": (64, 1), "32x128b": (32, 1)}
-# For each row, the table contains the lane of each copy of the row.
+# The table maps a shape to the lanes to which the copy writes each row.
 _LANES: dict[str, list[range] | list[list[int]]] = {
     "128x256b": [range(128)],
     "128x128b": [range(128)],
@@ -31,7 +31,7 @@ _LANES: dict[str, list[range] | list[list[int]]] = {
     "64x128b.warpx2::01_23": [[*range(32), *range(64, 96)], [*range(32, 64), *range(96, 128)]],
     "32x128b.warpx4": [range(first, first + 32) for first in range(0, 128, 32)],
 }
-# With these qualifiers, the copy extends elements of this number of bits to bytes.
+# The table maps a qualifier to the number of bits of the elements that the copy extends to bytes.
 _ELEMENT_BITS = {"b4x16_p64": 4, "b6x16_p32": 6}
 
 

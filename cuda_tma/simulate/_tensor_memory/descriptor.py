@@ -17,8 +17,9 @@ __all__ = ["SharedDescriptor", "pieces"]
 
 _ADDRESS_BITS = (1 << 18) - 1
 _VERSION = 1
-_SPANS = {0: 16, 1: 128, 2: 128, 4: 64, 6: 32}  # Bits 61 to 63 select the size in bytes of a row of the swizzle.
-_WIDE_ATOMS = 1  # Swizzle 1 has rows of 128 bytes in which pieces of 32 bytes stay together.
+# Bits 61 to 63 of a descriptor select the swizzle, whose rows have this number of bytes.
+_SPANS = {0: 16, 1: 128, 2: 128, 4: 64, 6: 32}
+_WIDE_ATOMS = 1  # Swizzle 1 permutes pieces of 32 bytes within rows of 128 bytes.
 
 
 @dataclass(frozen=True, slots=True)

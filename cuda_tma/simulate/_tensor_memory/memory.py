@@ -64,7 +64,8 @@ class TensorMemory:
         self._geometry, self._alive, self._faults = geometry, alive, faults
         self.allocator = Allocator(geometry, scheduler)
         self.pipes, self.pairs = Pipes(), Pairs(scheduler)
-        self._first: Instruction | None = None  # The attribute is the first instruction with .cta_group.
+        # The first instruction with .cta_group determines the qualifier of all later instructions.
+        self._first: Instruction | None = None
 
     @cached_property
     def cells(self) -> np.ndarray:

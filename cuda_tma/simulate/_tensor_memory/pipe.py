@@ -18,7 +18,7 @@ class Pipes:
 
     def __init__(self) -> None:
         self._pending: dict[int, deque[tuple[int, Callable[[], None]]]] = {}
-        # The dictionary contains the CTA of each thread, and the number of the thread's last operation.
+        # The dictionary maps a thread to its CTA and the number of its last operation.
         self._last: dict[int, tuple[int, int]] = {}
         self._issued = 0
 

@@ -17,13 +17,13 @@ _NARROW = ("e4m3", "e5m2", None, "e2m3", "e3m2", "e2m1")
 _FOUR_BITS = (None, PACKED)
 _TYPES = {"mxf8f6f4": _NARROW, "mxf4": _FOUR_BITS, "mxf4nvf4": _FOUR_BITS}
 KINDS = frozenset(_TYPES)
-# Each kind has a number of scales along K for each qualifier of the size.
+# The table maps a kind of product and a qualifier for the size of scales to the number of scales along K.
 _SIZES = {
     "mxf8f6f4": {"": 1, "scale_vec::1X": 1, "block32": 1},
     "mxf4": {"": 2, "scale_vec::2X": 2, "block32": 2},
     "mxf4nvf4": {"scale_vec::2X": 2, "block32": 2, "scale_vec::4X": 4, "block16": 4},
 }
-# Each number of scales along K has allowed IDs.
+# The table maps the number of scales along K to the valid IDs of scale factors.
 _BYTES_OF_SCALES = {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}
 _QUALIFIERS = frozenset(size for sizes in _SIZES.values() for size in sizes if size)
 

@@ -15,7 +15,7 @@ from .layouts import Block, groups_of
 
 __all__ = ["columns_of", "groups_of_scales", "quarters_of", "rows_of_scales", "scale_numbers"]
 
-ROWS_OF_CELLS = 32  # A column of tensor memory contains the scales of this number of rows of A or columns of B.
+ROWS_OF_CELLS = 32  # One column of tensor memory contains the scales of 32 rows of A or 32 columns of B.
 
 
 def columns_of(rows: int) -> int:

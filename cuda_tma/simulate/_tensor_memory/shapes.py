@@ -19,7 +19,7 @@ from .._warps.tensor_events import GROUP_LANES, Touch
 
 __all__ = ["Shape", "shape_of"]
 
-# The table contains the number of columns of each shape with .x1.
+# The table maps a shape to the number of columns that the shape accesses with .x1.
 _COLUMNS = {"32x32b": 1, "16x64b": 2, "16x128b": 4, "16x256b": 8, "16x32bx2": 1}
 _REGISTERS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
 _COUNTS = {f"x{1 << i}": 1 << i for i in range(8)}

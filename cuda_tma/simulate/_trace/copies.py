@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["COPY_STEPS", "Copy", "Groups", "Product"]
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
-# The timeline assumes that a copy takes 512 steps from its issue to its completion. This time is long compared with
-# that of an instruction.
+# The timeline assumes that a copy completes 512 steps after its issue, because a copy takes much longer than an
+# instruction.
 COPY_STEPS = 512
 
 

@@ -88,7 +88,7 @@ class Life:
     end: int | None = None
     waits: list[Wait] = field(default_factory=list)
     products: list[Product | TensorOperation] = field(default_factory=list)
-    does: dict[str, None] = field(default_factory=dict)  # A key is "loads", "stores", "wgmma" or "tcgen05".
+    does: dict[str, None] = field(default_factory=dict)  # The keys are "loads", "stores", "wgmma" and "tcgen05".
 
 
 class Recorder:
@@ -105,17 +105,17 @@ class Recorder:
         self._steps: dict[Code, list[Step]] = {}
         self._warps: Any = slice(0, 0)
         self._lanes: Lanes | None = None
-        self._looked: dict[int, int] = {}  # Each warp has the step of its first unsuccessful poll.
-        self._by: Instruction | None = None  # The attribute `_by` is the executed instruction.
-        self._current: Copy | None = None  # The attribute `_current` is the copy that takes effect.
+        self._looked: dict[int, int] = {}  # The dictionary maps a warp to the step of its first unsuccessful poll.
+        self._by: Instruction | None = None  # The attribute `_by` is the instruction that is being executed.
+        self._current: Copy | None = None  # The attribute `_current` is the copy that is writing its bytes.
         self._boxes: dict[int, tuple[Any, int]] = {}
         self._groups: dict[str, Groups] = defaultdict(Groups)
         self._last_product: dict[int, int] = {}
         self._slot_free: dict[int, int] = {}
         self._pipes = TensorPipes()
-        self._barriers: dict[int, Recorded] = {}  # The dictionary contains the mbarriers that exist now.
+        self._barriers: dict[int, Recorded] = {}  # The dictionary contains the mbarriers that are initialized.
         self.mbarriers: list[Recorded] = []
-        self._copies: dict[object, Copy] = {}  # The key of a copy consists of its statement, warp and step.
+        self._copies: dict[object, Copy] = {}  # The statement, the warp and the step of a copy form its key.
         self.lives: list[Life] = []
 
     def begin(self, parts: Parts) -> None:
@@ -331,7 +331,7 @@ class Recorder:
             copy.position, copy.mbarrier = int(access.positions[0]), access.signal
             copy.size_bytes = access.size_bytes * len(access.positions)
             self._add(copy)
-        elif access.space == "shared" and access.kind == "write":  # A multicast writes to each CTA.
+        elif access.space == "shared" and access.kind == "write":  # Each destination CTA of a multicast counts once.
             self._copies[_name_of(copy)].times += 1
 
     def _add(self, copy: Copy) -> None:
@@ -377,7 +377,7 @@ class Recorder:
         for warp in {warp for each in waiting for warp in (each.parked.lanes // WARP).tolist()}:
             begins[warp] = self._looked.get(warp, begins[warp])
         last = max([0, *begins.tolist(), *(copy.end for copy in self.copies)])
-        last += last // 4 if waiting else 0  # The additional time makes an endless wait visible.
+        last += last // 4 if waiting else 0  # A longer timeline makes waits at the end visible.
         for each in waiting:
             for warp in np.unique(each.parked.lanes // WARP).tolist():
                 if (life := self._living[warp]) is not None:

@@ -38,9 +38,9 @@ class ThreadBarriers:
     def __init__(self, geometry: Geometry, clock: np.ndarray, wait: Callable[[Lanes, int, str], None]):
         self._clock, self._wait, self._cta_of_lane = clock, wait, geometry.cta_of_lane
         self._size = geometry.lanes_of_cta * geometry.cluster_ctas
-        # The dictionary contains the time of the last arrival at each barrier of a CTA or cluster.
+        # The dictionary maps a barrier of a CTA or a cluster to the time of the last arrival.
         self._arrivals: dict[object, int] = {}
-        # The dictionary contains, for each slot of a cluster, the time at which all threads had arrived.
+        # The dictionary maps the slot of a cluster to the time at which all its threads had arrived.
         self._met: dict[int, int] = {}
 
     def event(self, event: OfBarrier) -> None:

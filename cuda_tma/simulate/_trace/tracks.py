@@ -168,7 +168,7 @@ def _phases(barrier: Recorded, words: _Words, end: int) -> Iterator[Span]:
     name = words.mbarrier(barrier.position)
     for number, phase in enumerate(barrier.phases):
         if phase.end is None and not phase.changes:
-            continue  # A phase without arrivals is not in the timeline.
+            continue  # The timeline omits an incomplete phase without arrivals.
         came = sum(size for _, _, size in phase.changes if size > 0)
         arrived = sum(arrivals for _, arrivals, _ in phase.changes)
         counts = f"{arrived} of {barrier.count} arrivals" + (f", {came:,} bytes" if came else "")

@@ -33,9 +33,10 @@ from .special import special
 
 __all__ = ["Address64", "Binder", "Read", "Write", "dtype_of"]
 
-# A Read returns an array with a value for each lane, or one value for all lanes.
+# A Read function returns an array with a value for each lane, or one value for all lanes.
 Read = Callable[[Group[Any], Lanes], Any]
-Write = Callable[[Any, Lanes, Any], None]  # The first argument of a Write is a group, or the context of a group.
+# The first argument of a Write function is a group of lanes, or the context of a group.
+Write = Callable[[Any, Lanes, Any], None]
 Address64 = Callable[[Group[Any], Lanes], np.ndarray]
 
 _LARGEST = 16  # The largest register has 16 bytes.
@@ -78,7 +79,7 @@ class Binder:
 
     def unsupported(self, reason: str = "") -> UnsupportedInstruction:
         """Return the error for a form of the instruction that the simulator does not support."""
-        # The last place of an instruction is its place in the kernel.
+        # The last of an instruction's places is in the kernel itself, and the other places are in inlined functions.
         where = [f"{place.file}:{place.line}" for place in self.instruction.places[-1:]]
         of = ", ".join([*filter(None, [reason]), *where])
         return UnsupportedInstruction(".".join(self.instruction.opcode), self.instruction.line, of)

@@ -17,7 +17,7 @@ from .registers import RegisterFile, rows_of
 __all__ = ["DYNAMIC_BYTES", "YIELD", "CallSite", "Code", "Context", "Frames", "Outcome", "Step", "laid_out"]
 
 DYNAMIC_BYTES = 8192  # The stack of a function has 8,192 bytes for alloca.
-_CALL_BYTES = 16  # A call needs at least 16 bytes of the stack, for a return address and saved registers.
+_CALL_BYTES = 16  # A call takes at least 16 bytes of the stack for the return address and saved registers.
 _OF_STACK = ("alloca", "stacksave", "stackrestore")
 
 
@@ -29,9 +29,10 @@ class _Yield:
 
 
 YIELD = _Yield()
-# A step continues at an index, ends its group, or continues at the next instruction (None).
+# The outcome of a step is the index of the next instruction, the end of the group, or None for the following
+# instruction.
 Outcome = int | _Yield | None
-Step = Callable[[Any, Lanes], Outcome]  # A Step takes a Group and the lanes to execute.
+Step = Callable[[Any, Lanes], Outcome]  # A Step function executes an instruction for some lanes of a Group.
 
 
 class CallSite(Protocol):
@@ -89,7 +90,7 @@ class Code:
     @property
     def thread_bytes(self) -> int:
         """The number of bytes of a :class:`RegisterFile` for each lane."""
-        return self.register_bytes + self.parameter_bytes + 1  # One byte of each lane contains the carry flag.
+        return self.register_bytes + self.parameter_bytes + 1  # The carry flag takes one byte in each lane.
 
 
 def laid_out(variables: Iterator[Variable] | list[Variable], start: int = 0) -> tuple[dict[str, int], int]:

@@ -15,7 +15,7 @@ Extents = tuple[int, int, int]
 
 # A multiprocessor of compute capability 9.0 runs at most 2,048 threads and 32 CTAs (CUDA C++ Programming Guide).
 _MOST_THREADS, _MOST_CTAS = 2048, 32
-# A multiprocessor has 228 KB of shared memory, and each CTA uses 1 KB more than it requests.
+# A multiprocessor has 228 KB of shared memory, of which each CTA uses 1 KB in addition to its request.
 _SHARED_BYTES = 228 << 10
 _MOST_LANES = 1 << 16
 # The registers and local memory of all lanes take at most 512 MB in the kernel itself; called functions need more.

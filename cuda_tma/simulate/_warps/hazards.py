@@ -18,15 +18,15 @@ from .._ptx import Group as Listed
 
 __all__ = ["Hazard", "Hazards", "hazards_of", "left_registers", "read_registers", "registers_in", "written_registers"]
 
-# After four million visits of instructions and registers, the analysis ends with an empty result.
+# The analysis visits at most four million pairs of an instruction and a register, and then returns an empty result.
 _MOST_VISITS = 4_000_000
 _NO_RESULT = {
     *("st", "red", "bar", "barrier", "mbarrier", "fence", "membar", "cp", "bra", "brx", "ret", "exit", "trap"),
     *("griddepcontrol", "setmaxnreg", "prefetch", "stmatrix", "tensormap", "call", "nanosleep", "wgmma", "elect"),
 }
 _PRODUCT = ("wgmma", "mma_async")
-_MOST_AGE = 9  # The limit of 9 is above the largest operand of wgmma.wait_group, which is 7.
-_MOST_COPIES = 16  # The analysis follows a chain of at most 16 copies.
+_MOST_AGE = 9  # The limit of 9 groups is larger than any operand of wgmma.wait_group, which is at most 7.
+_MOST_COPIES = 16  # The analysis follows a value through at most 16 copies between registers.
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class _Flight(NamedTuple):
 
     age: int
     is_sum: bool
-    is_left: bool  # The flag is true if a copy of the value is in another register.
+    is_left: bool  # The flag is true if another register also contains the value.
 
 
 @dataclass(slots=True)

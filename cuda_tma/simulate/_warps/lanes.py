@@ -17,7 +17,7 @@ __all__ = ["WARP", "WARPGROUP", "Lanes", "Warps", "as_array", "count", "each", "
 __all__ += ["warps_of"]
 
 WARP, WARPGROUP = 32, 128
-_MOST_KEPT = 1024  # Arrays of at most 1,024 lanes are created once and kept.
+_MOST_KEPT = 1024  # The module caches arrays of at most 1,024 lanes.
 Lanes = slice | np.ndarray
 
 

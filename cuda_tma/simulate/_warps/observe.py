@@ -16,7 +16,7 @@ from .lanes import Lanes
 __all__ = ["Access", "Events", "Listener"]
 
 
-@dataclass(slots=True, eq=False)  # A frozen dataclass would double the time to create an Access.
+@dataclass(slots=True, eq=False)  # The dataclass is not frozen, because frozen instances take twice the time to create.
 class Access:
     """The reads or writes of one instruction or of one asynchronous operation.
 

@@ -91,7 +91,8 @@ def _plain_name(mangled: str) -> str:
     inner = inner[nested : len(inner) - nested]
     words = _WORD.match(inner[::-1])
     most = len(words[0]) if words else 0
-    for length in range(most, 0, -1):  # The last number in a mangled name is the length of the rest.
+    # In a mangled name, the last number is the length of the identifier that follows.
+    for length in range(most, 0, -1):
         end = len(inner) - length
         if inner.endswith(str(length), 0, end) and not inner[end].isdigit():
             return inner[end:]

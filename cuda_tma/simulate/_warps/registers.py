@@ -23,17 +23,19 @@ class Tracked(Protocol):
         """Remove the facts about the registers of some lanes."""
 
 
-# The table contains the NumPy types of each size in bytes; the first type is the type of the matrix.
+# The table maps a size in bytes to NumPy types, of which the first is the type of the matrix of registers.
 _CONTAINERS: Mapping[int, tuple[np.dtype, ...]] = {
     0: (np.dtype(bool),),
     1: (np.dtype(np.uint8), np.dtype(np.int8)),
     2: (np.dtype(np.uint16), np.dtype(np.int16), np.dtype(np.float16)),
     4: (np.dtype(np.uint32), np.dtype(np.int32), np.dtype(np.float32)),
     8: (np.dtype(np.uint64), np.dtype(np.int64), np.dtype(np.float64)),
-    16: (np.dtype(np.complex128),),  # The type complex128 serves only as an item of 16 bytes.
+    # NumPy has no integer type of 16 bytes, so complex128 is the type of an item of 16 bytes.
+    16: (np.dtype(np.complex128),),
 }
 VIEW = {dtype: number for number, dtype in enumerate(d for views in _CONTAINERS.values() for d in views)}
-Row = tuple[int, int]  # A Row consists of a size in bytes, and of a row in the matrix for this size.
+# A Row consists of a size in bytes, and of the index of a row in the matrix of registers of this size.
+Row = tuple[int, int]
 
 
 def rows_of(registers: Sequence[RegisterName]) -> tuple[tuple[Row, ...], dict[int, int]]:

@@ -24,10 +24,11 @@ from .waiting import Standing, Stuck
 __all__ = ["Scheduler"]
 
 _TURN = 4096  # After 4,096 steps, the scheduler runs the group that has been ready for the longest time.
-_POLLS = 16  # After 16 polls, the scheduler runs another group, because another thread may hold the lock.
+# After 16 polls by a group, the scheduler runs another group, because a thread of that group may hold the lock.
+_POLLS = 16
 _LOOKS = 64  # After 64 polls of each group, pending copies complete, because all groups may wait for them.
 _NEVER, _AT_ONCE = 1 << 60, -1
-_STRAY = 0.3  # In a random order, a group and each of its warps run out of turn with a probability of 0.3.
+_STRAY = 0.3  # In a random schedule, a group, and each warp of the group, runs out of turn with a probability of 0.3.
 
 
 class Copies(Protocol):
@@ -63,7 +64,8 @@ class Scheduler:
         events: Events,
     ):
         self._random, self._copies, self._events = generator, copies, events
-        self._ready: dict[tuple[Context, int], list[np.ndarray]] = {}  # The oldest lanes of each place are first.
+        # The list for each place begins with the lanes that have been ready for the longest time.
+        self._ready: dict[tuple[Context, int], list[np.ndarray]] = {}
         self._running: Context | None = None
         self._pc, self._stop, self._last = 0, _NEVER, _TURN
         self._max_steps = max_steps
@@ -169,7 +171,7 @@ class Scheduler:
                     pc += 1
                     if pc < self._stop:
                         continue
-                elif not isinstance(outcome, int):  # The last possible outcome of a step is YIELD.
+                elif not isinstance(outcome, int):  # The remaining outcome of a step is YIELD.
                     pc += 1
                     return
                 else:

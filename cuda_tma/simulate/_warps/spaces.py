@@ -32,18 +32,18 @@ LOCAL_WINDOW = 0x0E00_0000_0000_0000
 PARAM_WINDOW = 0x0D00_0000_0000_0000
 # The addresses of functions begin at FUNCTION_WINDOW, at intervals of 16 bytes.
 FUNCTION_WINDOW = 0x0C00_0000_0000_0000
-GRID_WORKSPACE = 0x0B00_0000_0000_0000  # A cooperative launch has memory at GRID_WORKSPACE for the barrier of its grid.
+# In a cooperative launch, the memory at GRID_WORKSPACE contains the barrier of the grid.
+GRID_WORKSPACE = 0x0B00_0000_0000_0000
 GLOBAL_START = 0x10_0000_0000
 
-SHARED_START = 0x400  # A kernel may use the shared memory of a CTA from byte 0x400 on.
+SHARED_START = 0x400  # The shared memory that a kernel may use begins at byte 0x400.
 # The register %reserved_smem_offset_1 contains 0x2C0; cooperative groups use at least 288 bytes before SHARED_START.
 RESERVED_SHARED = 0x2C0
 RANK_SHIFT = 24
 OFFSET_MASK = (1 << RANK_SHIFT) - 1
 
-# The table contains the start of the generic addresses of each state space. Addresses of global and constant memory are
-# generic addresses. The space "shared" is .shared::cta, the window of the thread's own CTA, which PTX uses without a
-# sub-qualifier.
+# The table maps a state space to its first generic address, which is 0 for global and constant memory. The space
+# "shared" is .shared::cta, the memory of the thread's own CTA, which is the default sub-qualifier in PTX.
 WINDOWS = {
     "shared": SHARED_WINDOW,
     "shared::cluster": SHARED_WINDOW,

@@ -48,7 +48,7 @@ _UNIFORM: dict[str, Callable[[_Group], int]] = {
     "nsmid": lambda group: group.parts.special.multiprocessor_count,
     "gridid": lambda group: 0,
     "reserved_smem_offset_1": lambda group: RESERVED_SHARED,
-    # The register %current_graph_exec is 0 except in a graph that the device launched.
+    # The register %current_graph_exec is 0 in kernels that the host launches.
     "current_graph_exec": lambda group: 0,
     "is_explicit_cluster": lambda group: int(group.parts.special.has_explicit_cluster),
     "cluster_nctarank": lambda group: group.parts.geometry.cluster_ctas,
@@ -62,8 +62,8 @@ _UNIFORM: dict[str, Callable[[_Group], int]] = {
     "globaltimer_lo": lambda group: group.parts.clock.nanoseconds() & 0xFFFFFFFF,
     "globaltimer_hi": lambda group: group.parts.clock.nanoseconds() >> 32,
 }
-# The registers %envreg1 and %envreg2 contain the address of the grid's workspace for cooperative groups, shifted to the
-# right by a number of bits. The source is cooperative_groups/details/driver_abi.h.
+# The registers %envreg1 and %envreg2 contain parts of the address of the workspace for cooperative groups, which are
+# shifted right by these numbers of bits (cooperative_groups/details/driver_abi.h).
 _ENVIRONMENT = {"envreg1": 32, "envreg2": 0}
 _EXTENTS: dict[str, Callable[[_Group], tuple[int, int, int]]] = {
     "ntid": lambda group: group.parts.geometry.block,
@@ -71,7 +71,7 @@ _EXTENTS: dict[str, Callable[[_Group], tuple[int, int, int]]] = {
     "cluster_nctaid": lambda group: group.parts.geometry.cluster,
     "nclusterid": lambda group: group.parts.geometry.grid_in_clusters,
 }
-# The table contains the special registers with a value for each lane, which is in Geometry.columns.
+# The table contains the special registers that have a value for each lane, in the attribute Geometry.columns.
 _OF_LANES = {
     *(f"{name}.{axis}" for name in ("tid", "ctaid", "clusterid", "cluster_ctaid") for axis in "xyz"),
     *(f"lanemask_{relation}" for relation in ("eq", "lt", "le", "gt", "ge")),

@@ -26,7 +26,7 @@ __all__ = [
     "Touch",
 ]
 
-GROUP_LANES = 16  # Instructions access groups of 16 adjacent lanes.
+GROUP_LANES = 16  # An instruction accesses tensor memory in groups of 16 adjacent lanes.
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from ..._warps.tensor_events import OperationIssued, Touch
 
 __all__ = ["SharedMatrix", "begin", "ctas_of", "ctas_of_group", "pieces_of"]
 
-_PIECE = np.dtype(np.complex128)  # The type complex128 serves only as an item of 16 bytes.
+# NumPy has no integer type of 16 bytes, so complex128 is the type of an item of 16 bytes.
+_PIECE = np.dtype(np.complex128)
 
 
 def ctas_of_group(by: Instruction) -> int:

@@ -11,7 +11,7 @@ from ..._warps.binder import Binder
 __all__ = ["Reduce", "reducing"]
 
 Rows = np.ndarray | slice
-# A Reduce takes all registers, uint32 [register, lane], and the lanes of a warp.
+# A Reduce function takes an array of all registers, uint32 [register, lane], and the lanes of a warp.
 Reduce = Callable[[np.ndarray, slice], None]
 _TYPES = {"f32": np.float32, "u32": np.uint32, "s32": np.int32}
 _OF_NUMBERS = {"min": np.fmin, "max": np.fmax}

@@ -21,7 +21,7 @@ from ._operations import ctas_of_group
 
 SECTION = "TensorCore 5th Generation Instructions: tcgen05.{}"
 _WORD = np.dtype(np.uint32)
-# An Act takes a warp and its CTAs, and returns False if the warp must wait.
+# An Act function takes a warp and its CTAs, and returns False if the warp must wait.
 Act = Callable[[Group, np.ndarray, tuple[int, ...]], bool]
 
 

@@ -26,7 +26,7 @@ from ._operations import SharedMatrix, begin, ctas_of, ctas_of_group, pieces_of
 
 __all__ = ["Product", "Products"]
 
-_A_COLUMNS = 8  # the columns of A in tensor memory: 32 bytes along K
+_A_COLUMNS = 8  # In tensor memory, matrix A has 8 columns, which contain 32 bytes along K.
 
 
 @dataclass(slots=True)
@@ -175,7 +175,7 @@ class Products:
             return 0
         (given,) = scale
         if self._is_stationary and isinstance(given, Immediate) and given.value == 0:
-            return 0  # the operand is not a mask of columns
+            return 0  # An immediate 0 is not a mask of columns.
         if not isinstance(given, Immediate) or self._kind not in ("f16", "tf32") or self._is_stationary:
             raise self._binder.unsupported("a mask of columns, or a scale of D")
         return given.value

@@ -21,7 +21,8 @@ from .products import Product, Products
 
 __all__ = ["ScaledProducts"]
 
-_PLACE = 0x3FFFFFFF  # In CUTLASS 4, bits 30 and 31 of an address of scales contain the byte within the cell.
+# In CUTLASS 4, bits 30 and 31 of the address of scales select a byte within a cell of tensor memory.
+_PLACE = 0x3FFFFFFF
 
 
 @dataclass(slots=True)

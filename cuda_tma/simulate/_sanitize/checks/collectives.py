@@ -20,12 +20,13 @@ from ..report.collector import FindingCollector
 __all__ = ["Collectives"]
 
 _Together = WarpTogether | CommitGroup | WaitGroup | ProductFence
-_MOST = 32  # The check keeps at most 32 instructions for a warp.
+_MOST = 32  # The check keeps the last 32 warp-wide instructions of each warp.
 _NONE = -1
 # The instruction elect.sync chooses a lane, and reads no values of other lanes.
 _BARRIERS = ("bar", "barrier", "elect")
 
-_COVERED = "commit_group"  # The check omits wgmma.commit_group, because it records wgmma.fence and wgmma.wait_group.
+# The instruction wgmma.commit_group needs no record, because wgmma.fence and wgmma.wait_group are recorded.
+_COVERED = "commit_group"
 
 
 class Collectives:
@@ -37,10 +38,11 @@ class Collectives:
     def __init__(self, geometry: Geometry, clocks: Clocks, collector: FindingCollector):
         warps = geometry.lanes // WARP
         self._clocks, self._collector = clocks, collector
-        # The array contains the epoch of each lane at each instruction.
+        # The array contains the epoch of each lane at each recorded instruction.
         self._epochs = np.full((_MOST, warps, WARP), _NONE, np.int32)
         self._sites = np.zeros((_MOST, warps), np.int32)
-        self._at = np.zeros(warps, np.intp)  # The array contains the index of each warp's last instruction.
+        # The array contains the index of the last recorded instruction of each warp.
+        self._at = np.zeros(warps, np.intp)
         self._last: tuple[int, slice | np.ndarray] | None = None
 
     def start(self, lanes: np.ndarray) -> None:
@@ -59,7 +61,7 @@ class Collectives:
             return
         own = self._clocks.own(here).reshape(-1, WARP)
         at = self._at[warps]
-        # Without a release, the new instruction replaces the last instruction.
+        # If no lane has released since the last recorded instruction, the new instruction replaces that one.
         at += (self._epochs[at, warps] + 1 != own).any(axis=1)
         at %= _MOST
         self._at[warps], self._epochs[at, warps], self._sites[at, warps] = at, own, self._collector.site(by)

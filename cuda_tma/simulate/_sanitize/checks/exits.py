@@ -61,7 +61,7 @@ class ExitChecker:
         self._remote, self._history, self._collector = remote, history, collector
         self.landing: dict[int, tuple[int, int, IssueRecord]] = {}
         self.waits: dict[int, Instruction] = {}
-        # The dictionary contains the instruction with which the last thread of each CTA ended.
+        # The dictionary maps a CTA to the last instruction of the thread that ended last.
         self._ends: dict[int, Instruction | None] = {}
 
     def forget(self, ctas: range, pitch: int) -> None:

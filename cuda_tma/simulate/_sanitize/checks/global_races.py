@@ -165,7 +165,8 @@ class GlobalRaceChecker:
         if not len(which):
             return
         same = same_as(values, as_array(access.lanes), these.who[which], theirs)
-        at = int(np.argmin(same))  # The index selects the first write of another value.
+        # A conflict in which the values differ comes first, because writes of the same value get another message.
+        at = int(np.argmin(same))
         past = self._shadow.present(these.area, int(these.units[which[at]]), int(these.slots[which[at]]))
         lane = int(these.who[which[at]])
         if same.all():

@@ -53,7 +53,7 @@ class AccessLog:
     """The last read and the last write of each unit that a grid has accessed, with the statement and the lane."""
 
     def __init__(self) -> None:
-        # The dictionary contains an array [read or write, statement or lane, unit] for each segment.
+        # The dictionary maps a segment to an array with the dimensions (read or write, statement or lane, unit).
         self._of: dict[int, np.ndarray] = {}
         self._statements: list[Instruction] = []
 
@@ -93,7 +93,7 @@ class GridWaits:
 
     def __init__(self, clocks: Clocks, lanes: int):
         self._clocks, self._itself = clocks, np.zeros(lanes, bool)
-        # The dictionary contains the columns and epochs of the waits of each cluster.
+        # The dictionary maps a cluster to the clock columns and epochs of its griddepcontrol.wait instructions.
         self._waits: dict[int, list[tuple[int, int]]] = {}
 
     def wait(self, lanes: Lanes) -> None:

@@ -22,7 +22,7 @@ class InitChecker:
     def __init__(self, clocks: Clocks, collector: FindingCollector, history: History, strict: bool):
         self._clocks, self._collector, self._history = clocks, collector, history
         self._strict = strict
-        # The dictionary contains the lane, the epoch and the site of each initialization.
+        # The dictionary maps an mbarrier to the lane, the epoch and the site of its initialization.
         self._made: dict[int, tuple[int, int, int]] = {}
         self._fenced: set[int] = set()
 
@@ -48,7 +48,8 @@ class InitChecker:
         if position not in self._made:
             return
         lane, epoch, site = self._made[position]
-        clock, column = mark.clock, lane % self._clocks.threads  # Every clock has a column for each thread.
+        # A clock has one column for each thread of the cluster.
+        clock, column = mark.clock, lane % self._clocks.threads
         if clock[ORDERED, column] < epoch:
             after, now, other = (
                 (*mark.after, self._history.fence_of_inits),

@@ -75,7 +75,7 @@ class LaneCopies:
     ):
         self._geometry, self._clocks, self._operations = geometry, clocks, operations
         (self._shadow, self._global), self._collector, self._history = shadows, collector, history
-        # The dictionary caches the results of `_columns_of`.
+        # The dictionary caches results of the method `_columns_of`.
         self._columns: dict[tuple[str, int, int], tuple[bytes, np.ndarray, np.ndarray]] = {}
 
     def issue(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> Copies | None:

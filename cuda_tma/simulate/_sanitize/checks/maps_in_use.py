@@ -55,7 +55,8 @@ class MapsInUse:
     def __init__(self, clocks: Clocks, operations: Operations):
         self._clocks, self._operations = clocks, operations
         self._uses: dict[int, deque[_Use]] = {}
-        self._last: dict[int, _Use] = {}  # The dictionary contains the last use of a tensor map by each lane.
+        # The dictionary maps a lane to its last use of a tensor map.
+        self._last: dict[int, _Use] = {}
 
     def forget(self, slot: int) -> None:
         """Remove the operations of the preceding cluster in a slot in which another cluster begins."""

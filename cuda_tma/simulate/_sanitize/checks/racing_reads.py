@@ -17,8 +17,9 @@ from ..report.collector import FindingCollector
 
 __all__ = ["Pair", "RacingReads"]
 
-_MOST_READS = 1 << 20  # The list contains at most 1,048,576 reads that no write of the same bytes follows.
-Pair = tuple[Instruction, Instruction]  # A pair consists of a load, and of a store or an atomic operation.
+_MOST_READS = 1 << 20  # The check keeps at most 1,048,576 reads of bytes that no later instruction has written.
+# Each pair consists of a load, and of a store or an atomic operation on the same bytes.
+Pair = tuple[Instruction, Instruction]
 
 
 class RacingReads:
@@ -50,12 +51,12 @@ class RacingReads:
         self._writes = {id(write): collector.site(write) for _, write in pairs}
         self._counts: dict[tuple[int, int], int] = {}
         self._reads = 0
-        # The dictionary contains the last load, and the loaded value, of each lane and address.
+        # The dictionary maps a lane and an address to the last load and the loaded value.
         self._loaded: dict[tuple[int, int], tuple[int, bytes]] = {}
-        # The dictionary states, for each load, whether an atom.cas compared all loaded values.
+        # The dictionary maps a load to True if an atom.cas instruction compared every loaded value.
         self._confirmed: dict[int, bool] = {}
-        # The dictionary contains the reads of each unit since its last write: load, lane, number of the execution,
-        # stamp and time.
+        # The dictionary maps a unit of memory to the reads since its last write. A read consists of the load, the lane,
+        # the number of the execution, the stamp and the time.
         self._since: dict[tuple[int, int], list[tuple[int, int, int, int, int]]] = {}
 
     def access(self, access: Access) -> None:

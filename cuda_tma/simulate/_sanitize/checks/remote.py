@@ -64,10 +64,11 @@ class Remote:
 
     def __init__(self, geometry: Geometry, pitch: int, alive: np.ndarray, clocks: Clocks):
         self._geometry, self._pitch, self._alive, self._clocks = geometry, pitch, alive, clocks
-        # The dictionary contains the loads (True) and the other uses (False) of each CTA.
+        # The key consists of a CTA, and of True for loads or False for other uses of shared memory.
         self._uses: dict[tuple[int, bool], _Uses] = {}
         self._cta_of_lane = geometry.cta_of_lane
-        # The arrays contain the number of arrivals and waits of each lane.
+        # The first array counts the arrivals of each lane at the cluster barrier, and the second array counts its
+        # waits.
         self._arrivals, self._waits = (np.zeros(geometry.lanes, np.int32) for _ in range(2))
 
     def start(self, ctas: range) -> None:

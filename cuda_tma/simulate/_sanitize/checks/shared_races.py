@@ -33,7 +33,8 @@ from .volatiles import VolatileLoads
 __all__ = ["SharedRaceChecker"]
 
 _READ, _WRITE = "read", "write"
-_Noted = tuple[tuple[int, int], int, int, int, int]  # The tuple contains the last five arguments of `Shadow.operate`.
+# A _Noted tuple contains the last five arguments of the method `Shadow.operate`.
+_Noted = tuple[tuple[int, int], int, int, int, int]
 _ONE = np.zeros(1, np.int64)  # The clock of an operation has only one lane, whose number is 0.
 
 
@@ -127,7 +128,7 @@ class SharedRaceChecker:
         for lane in np.unique(lanes[late]).tolist():
             clock = known.at(np.full(self._clocks.threads, lane), self._clocks.each)
             mine = found.only(late & (lanes == lane))
-            # The finding of the first lane contains the conflicts of all lanes.
+            # Only the finding of the first lane contains the conflicts of the remaining lanes.
             rest = found if lane == lanes[0] else mine
             if not self._race(mine, rest, clock, lane, None, kind, instruction):
                 return

@@ -30,7 +30,7 @@ from .maps_in_use import MapsInUse
 __all__ = ["Change", "TensorMaps"]
 
 _SCOPES = ("cta", "cluster", "gpu")
-_MOST_RELEASES = 8  # The check keeps at most 8 releases of a thread.
+_MOST_RELEASES = 8  # The check keeps the last 8 releases of each thread.
 
 
 class _Fence(NamedTuple):
@@ -191,7 +191,8 @@ class TensorMaps:
         if not writers:
             return None
         lacks = {self._lacks(address, fence) for fence in self._before(address, mark)} or {"acquire"}
-        # A release has priority over an acquire, and a scope has priority over a fence.
+        # The finding names a missing release rather than a missing acquire, and a narrow scope rather than a missing
+        # fence.
         missing = "" if "" in lacks else max(lacks)
         return Change(self._collector.instruction(max(writers, key=lambda writer: writer.time).site), missing)
 

@@ -45,7 +45,7 @@ from .shared_races import SharedRaceChecker
 
 __all__ = ["TensorMemoryUses"]
 
-OPERATION = "tcgen05"  # The constant names the groups of tcgen05 operations.
+OPERATION = "tcgen05"  # OPERATION is the key of the groups of tcgen05 operations.
 _LOADS = ("load", "used load")
 _VERBS = {(False, True): "writes", (True, False): "reads", (True, True): "reads and writes"}
 
@@ -80,11 +80,11 @@ class TensorMemoryUses:
         self._history, self._shadow = history, TensorShadow()
         self._records: list[_Record] = []
         self._notes: dict[tuple[int, int, str], int] = {}
-        # The dictionary contains the number of loads and stores of each warp.
+        # The dictionary maps a warp to the number of its loads and stores.
         self._issued: defaultdict[int, int] = defaultdict(int)
-        # The dictionary contains the number of accesses that precede the last wait of each warp.
+        # The dictionary maps a warp to the number of accesses before its last wait.
         self._waited: defaultdict[tuple[int, str], int] = defaultdict(int)
-        # The set contains the records of accesses for which an error was reported.
+        # The set contains the records of accesses for which the check has reported an error.
         self._unordered: set[int] = set()
         self._commits: dict[OperationCommitted, tuple[np.ndarray, int]] = {}
 
@@ -137,7 +137,8 @@ class TensorMemoryUses:
         clock, lane = self._known(event.lanes), int(event.lanes[0])
         for place in (WRITTEN, READ_BY_OPERATION, READ_BY_WARP):
             for past in self._shadow.past(event.freed, place, clock):
-                if past.note not in self._unordered:  # Otherwise the check has already reported the missing wait.
+                # The check has already reported the missing wait of an access in `_unordered`.
+                if past.note not in self._unordered:
                     self._report(past, event.freed, event.instruction, lane, "frees", is_in_order=False)
         self._shadow.clear(event.freed)
 

@@ -11,8 +11,8 @@ from ._stamps import Stamps
 
 __all__ = ["READERS", "WRITES", "Area", "AreaCells", "PriorAccess", "Row", "StrongRows", "Writer"]
 
-READERS = 2  # A cell has two places for weak reads, and one place for a weak write.
-WRITES = 2  # A cell has two places for strong reads, and then one place for a strong write.
+READERS = 2  # A shadow cell records two weak reads and one weak write.
+WRITES = 2  # A shadow cell for strong accesses records two strong reads, and then one strong write.
 
 
 class PriorAccess(NamedTuple):
@@ -105,10 +105,10 @@ class Area:
 
     def __init__(self, segment: Segment, unit_bytes: int):
         self.start, self.segment = segment.start, segment
-        # The copy contains the bytes of the array before the first access of the launch.
+        # The attribute is a copy of the array before the first access of the launch.
         self.before = segment.bytes.tobytes()
         self.cells = _timed(READERS + 1, -(-len(segment.bytes) // unit_bytes) + 1)
-        self.strong: StrongRows | None = None  # The attribute is None until the first strong access to the array.
+        self.strong: StrongRows | None = None  # Before the first strong access to the array, the attribute is None.
 
     def row(self, place: int) -> Row:
         """Return the accesses in one place of the cells."""

@@ -93,7 +93,7 @@ class Barriers:
         self._arrived: defaultdict[tuple[int, int], list[np.ndarray]] = defaultdict(list)
         self._of_clusters: defaultdict[int, Phases] = defaultdict(Phases)
         self.mbarriers: defaultdict[int, Phases] = defaultdict(Phases)
-        self._sent_to: set[int] = set()  # The set contains the mbarriers that sends from other CTAs signal.
+        self._sent_to: set[int] = set()  # The set contains the mbarriers that asynchronous stores of other CTAs signal.
 
     def forget(self, slot: int, ctas: range) -> None:
         """Remove the barriers of the preceding cluster in a slot and of its CTAs."""

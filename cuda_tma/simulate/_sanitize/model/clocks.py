@@ -35,7 +35,7 @@ ORDERED, FENCED = 0, 1
 CTA, CLUSTER, GPU = 0, 1, 2  # The scope .sys has the value of .gpu, because the simulator has one GPU.
 _SCOPES = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": GPU, "gl": GPU, "volatile": GPU}
 _SPARE_COLUMNS = 64
-_ROOM = 8  # The array has 8 times the spare columns; the system does not allocate pages that are never written.
+_ROOM = 8  # The array reserves 8 times the spare columns, whose unwritten pages take no memory.
 
 
 def scope_of(opcode: Iterable[str], otherwise: int) -> int:
@@ -105,19 +105,19 @@ class Clocks:
         self.slots, self.each = geometry.slots, np.arange(self.threads)
         self.now = 1
         self.started, self.last_acquire = np.zeros(self.slots, np.int64), np.zeros(geometry.lanes, np.int64)
-        self._first = self.threads + self.slots  # Later columns belong to other keys.
+        self._first = self.threads + self.slots  # The columns before `_first` belong to threads and clusters.
         self.visible = 2 if scopes else ORDERED
         room = lazy_zeros((2 + scopes, geometry.lanes, self._first + _ROOM * _SPARE_COLUMNS), np.int32)
         self._room, self.rows = room, room[:, :, : self._first + _SPARE_COLUMNS]
         self.warps = np.zeros((2 + scopes, geometry.lanes // WARP, self.rows.shape[2]), np.int32)
         self.in_c = ClockRows(self.rows, self.warps, self.started, self.visible, self.threads)
-        self._apart = np.zeros(geometry.lanes, bool)  # True if a lane's clock exceeds its warp's.
-        self._touched = np.zeros(geometry.lanes, bool)  # True if the lane was ever in `_apart`.
+        self._apart = np.zeros(geometry.lanes, bool)  # The flag of a lane is true if its clock exceeds its warp's.
+        self._touched = np.zeros(geometry.lanes, bool)  # The element of a lane is true if it was ever true in `_apart`.
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
         self.releases = Releases(self.slots)
         self.fences = Fences(self.threads, self.slots, self.fitting)
-        self._noticed: dict[int, list[np.ndarray | None]] = {}  # The next fence of a lane acquires its clocks.
-        self._together: dict[tuple[int, int], np.ndarray] = {}  # The dictionary caches `known_to`.
+        self._noticed: dict[int, list[np.ndarray | None]] = {}  # The next fence of a lane acquires these clocks.
+        self._together: dict[tuple[int, int], np.ndarray] = {}  # The cache contains results of `known_to`.
 
     def slot_of(self, lane: int) -> int:
         """Return the slot of the lane's cluster."""
@@ -235,7 +235,7 @@ class Clocks:
         """Begin a new epoch in each lane, so that later accesses differ from earlier ones."""
         self._together.clear()
         here = as_array(lanes)
-        at = here if len(here) > 1 else int(here[0])  # For one lane, an integer takes a quarter of the time.
+        at = here if len(here) > 1 else int(here[0])  # An integer as index takes a quarter of the time of an array.
         self.rows[::2, at, at % self.threads] += 1  # The slice selects all rows except FENCED.
 
     def memory_fence(self, lanes: Lanes, scope: int = GPU) -> None:

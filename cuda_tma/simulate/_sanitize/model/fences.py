@@ -32,9 +32,9 @@ class Fences:
 
     def __init__(self, threads: int, slots: int, fitting: Callable[[np.ndarray], np.ndarray]):
         self._threads, self._fitting = threads, fitting
-        # The dictionary contains the clocks of each lane at its last fence of each scope.
+        # The dictionary maps a lane to its clocks at its last fence of each scope.
         self._clocks: dict[int, list[np.ndarray | None]] = {}
-        # The array contains the epoch of each lane at its last fence of each scope.
+        # The array [scope, lane] contains the epoch of a lane at its last fence of a scope.
         self._epochs = np.zeros((_SCOPES, threads * slots), np.int32)
         self._at = [0] * slots
         # The dictionary caches results of `met` by slot and scope.
@@ -77,7 +77,7 @@ class Fences:
             return None
         known = self._fitting(found[0]).copy()
         for clock in found[1:]:
-            older = known[:, : clock.shape[1]]  # An older clock may have fewer columns.
+            older = known[:, : clock.shape[1]]  # A clock that was copied earlier may have fewer columns.
             np.maximum(older, clock, out=older)
         return known
 

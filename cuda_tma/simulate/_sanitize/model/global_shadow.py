@@ -22,12 +22,13 @@ from .shadow import stamps_of
 __all__ = ["SLOT_BITS", "SLOT_MASK", "GlobalShadow"]
 
 _MOST_BYTES = 16 << 20
-# Warps write notes into the variable cuda_tma_watchdog in any order; watchdog.cuh reads the note of a warp that waits
-# too long.
+# Races in the variable cuda_tma_watchdog are not reported, because warps write notes about their waits into it in any
+# order.
 _NOTES = "the variable cuda_tma_watchdog,"
 _COLUMN_BITS, SLOT_BITS = 20, 16
-_EVERY = (2 << WRITES) - 1  # The mask contains all places of strong accesses.
-# The number of a warp selects the place of its reads, so a later read of a warp replaces its earlier read.
+_EVERY = (2 << WRITES) - 1  # The mask selects every strong access that a cell records.
+# With the value -1, the number of a warp selects the record of its reads, so a later read replaces an earlier read of
+# the same warp.
 _BY_WARP = -1
 SLOT_MASK = (1 << SLOT_BITS) - 1
 
@@ -43,7 +44,7 @@ class GlobalShadow:
 
     def area(self, address: int) -> Area | None:
         """Return the shadow cells of the array at an address; None if the array has no shadow."""
-        last = self._last  # The variable is the array of the last access.
+        last = self._last  # Most accesses are to the same array as the last access, so this array is tested first.
         if last is not None and 0 <= address - last.start < len(last.segment.bytes):
             return last
         segment = self._memory.find(address)

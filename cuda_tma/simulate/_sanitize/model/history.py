@@ -36,10 +36,11 @@ class History:
 
     def __init__(self, lanes: int, scheduler: Scheduler, mbarriers: Mbarriers, collector: FindingCollector):
         self._scheduler, self._mbarriers, self._collector = scheduler, mbarriers, collector
-        self._last_wait = np.full(lanes, _NOWHERE, np.int32)  # The array contains the site of each lane's last wait.
-        self._mbarrier = np.full(lanes, _NOWHERE)  # The array contains the mbarrier for which each lane last waited.
+        # The array contains the site of the last wait of each lane.
+        self._last_wait = np.full(lanes, _NOWHERE, np.int32)
+        self._mbarrier = np.full(lanes, _NOWHERE)  # The array contains the mbarrier of the last wait of each lane.
         self._touched = np.full(lanes, _NOWHERE, np.int32)
-        self._ended: dict[int, None] = {}  # The keys are the sites of the last waits of threads that have ended.
+        self._ended: dict[int, None] = {}  # Each key is the site of the last wait of a thread that has ended.
         self.init_fence: Instruction | None = None
         self.map_acquire: Instruction | None = None
 

@@ -106,7 +106,7 @@ class Locations:
         clocks, started = self._clocks, int(self._clocks.started[slot])
         near, of_cluster = _since(started, found.of_ctas.get(cta)), _since(started, found.of_clusters.get(slot))
         others = np.maximum(found.known, found.at)
-        if found.at[ORDERED, slot] >= started:  # The clocks of the CTA's own cluster are exact.
+        if found.at[ORDERED, slot] >= started:  # For CTAs of its own cluster, a CTA has exact clocks.
             others[:, slot] = found.known[:, slot]
         far = clocks.nothing()
         far[:, clocks.threads : clocks.threads + clocks.slots] = others

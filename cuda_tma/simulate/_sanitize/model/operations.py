@@ -102,12 +102,12 @@ class Operations:
 
     def __init__(self, geometry: Geometry, clocks: Clocks):
         self._geometry, self._clocks = geometry, clocks
-        # The dictionary contains the groups of each owner for each kind of operation.
+        # The dictionary maps a kind of operation to the groups of each owner.
         self._groups: defaultdict[str, dict[int, Groups]] = defaultdict(dict)
-        # The dictionary caches results of `groups_of`.
+        # The dictionary caches results of the method `groups_of`.
         self._groups_of: dict[tuple[str, int, int, int], tuple[np.ndarray, list[Groups]]] = {}
-        # The key is a statement at which several lanes issued copies. The value contains the lanes, their groups, and
-        # the statement.
+        # Each key identifies a statement at which several lanes issued copies, and the value contains the lanes, their
+        # groups, and the statement.
         self._begun: dict[tuple[str, int, int, int, int], tuple[np.ndarray, np.ndarray, Instruction]] = {}
 
     def forget(self, slot: int) -> None:
@@ -239,9 +239,10 @@ class Operations:
         groups = dict(self.owned("cp.async", event.lanes))
         for lane, position in zip(as_array(event.lanes).tolist(), event.positions.tolist(), strict=True):
             if lane in groups:
-                groups[lane].committed += 1  # An arrival of cp.async.mbarrier.arrive does not cover later copies.
+                # The arrival of cp.async.mbarrier.arrive covers only copies that the lane issued before it.
+                groups[lane].committed += 1
                 column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))
                 clock = self._clocks.nothing()
-                # The slice omits row FENCED, because copies of cp.async use the generic proxy.
+                # The row FENCED is omitted, because copies of cp.async use the generic proxy.
                 clock[::2, column] = groups[lane].committed
                 barriers.mbarriers[position].arrive(self._clocks, clock)

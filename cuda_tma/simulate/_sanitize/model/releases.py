@@ -14,7 +14,7 @@ import numpy as np
 
 __all__ = ["Releases"]
 
-# A thread that spins on a lock may release at each poll, so the record of a cluster is limited to 2,048 releases.
+# The record of a cluster keeps at most 2,048 releases, because a polling thread may release at each poll.
 _MOST = 2048
 
 
@@ -50,7 +50,7 @@ class Releases:
             epochs = np.maximum(life.covered[-1], epochs)
         life.until.append(until)
         life.covered.append(epochs)
-        # The method `cover` treats accesses before the oldest kept release as covered.
+        # Old releases are removed, and the method `cover` treats earlier accesses as covered.
         if len(life.until) > _MOST:
             del life.until[: _MOST // 2], life.covered[: _MOST // 2]
 
@@ -60,7 +60,7 @@ class Releases:
         covered = np.ones(len(when), bool)
         for life, after in zip(lives, [*lives[1:], None], strict=True):
             if after is not None and known >= after.started:
-                continue  # A known time of a later cluster in the slot covers this cluster.
+                continue  # An observed release of a later cluster in the slot covers all accesses of this cluster.
             last = bisect_right(life.until, known) - 1
             mine = (when >= life.started) & (after is None or when < after.started)
             if last >= 0 and mine.any():

@@ -22,8 +22,9 @@ WEAK, STRONG = 0, 1  # Strong accesses, such as atomics, do not race with each o
 COLUMN_BITS = 20
 # `Shadow.touch` returns TAKEN if all accesses are recorded, and no two writes of one step overlap.
 TAKEN = 1
-_BESIDE = 64  # The search examines 64 units before and after an unwritten unit.
-_WRITE, _READS = np.array([READERS]), (1 << READERS) - 1  # The place for writes follows the places for reads.
+_BESIDE = 64  # For an uninitialized read, the search for written bytes examines 64 units on each side.
+# In a shadow cell, the record of the last write follows the records of reads.
+_WRITE, _READS = np.array([READERS]), (1 << READERS) - 1
 
 
 class Cells(NamedTuple):

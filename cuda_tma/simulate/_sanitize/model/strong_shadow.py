@@ -21,10 +21,12 @@ from .shadow import COLUMN_BITS, stamps_of
 
 __all__ = ["ANY_BYTES", "StrongShadow", "shapes_of"]
 
-# The table has 4,093 entries for the times of observations, and an address determines its entry.
+# A table of 4,093 entries contains the times of observations, and the address of a location selects its entry.
 _OBSERVED = 4093
 _SCOPE_BITS, _OFFSET_BITS = 2, 8
-ANY_BYTES = GPU  # A TMA reduction updates each element separately at scope .gpu, so its shape is that scope.
+# The shape of a TMA reduction contains only its scope, because the reduction updates each element separately at scope
+# .gpu.
+ANY_BYTES = GPU
 
 
 def shapes_of(scope: int, each: int, count: int) -> np.ndarray:
@@ -48,7 +50,7 @@ class StrongShadow:
 
     def __init__(self, shadow: GlobalShadow, clocks: Clocks, lanes_of_cta: int):
         self._shadow, self._clocks, self._lanes_of_cta = shadow, clocks, lanes_of_cta
-        # The array contains the time at which each cluster observed a location.
+        # The array contains the time at which each cluster last observed a location.
         self._seen = np.zeros((clocks.slots, _OBSERVED), np.int64)
 
     def before_weak(
@@ -136,7 +138,7 @@ class StrongShadow:
         if kind != "write":
             at = self._locations(area, units)
             late = np.ones(len(units), bool)
-            if kind == "read":  # The first observation of a write counts.
+            if kind == "read":  # Only the first observation of a write is recorded.
                 seen = self._seen[slots, at]
                 late = (seen < rows.cells.moments[WRITES, units] >> SLOT_BITS) | (seen < self._clocks.started[slots])
             self._seen[slots[late], at[late]] = now
@@ -202,7 +204,8 @@ class StrongShadow:
         moments, columns = row.moments[these.units], row.stamps[these.units] & (1 << COLUMN_BITS) - 1
         here = (moments & SLOT_MASK == these.slots) & (moments >> SLOT_BITS >= self._clocks.started[these.slots])
         same_cta = columns // self._lanes_of_cta == these.who % self._clocks.threads // self._lanes_of_cta
-        same_cta = here & (same_cta | (columns >= self._clocks.threads))  # An operation has no CTA.
+        # The column of an asynchronous operation does not belong to a CTA.
+        same_cta = here & (same_cta | (columns >= self._clocks.threads))
         needed = np.where(same_cta, CTA, np.where(here, CLUSTER, GPU))
         mask = (1 << _SCOPE_BITS) - 1
         return (shapes & mask >= needed) & (theirs & mask >= needed)

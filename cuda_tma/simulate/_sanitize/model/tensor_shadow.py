@@ -17,7 +17,8 @@ from .shadow import COLUMN_BITS
 
 __all__ = ["READ_BY_OPERATION", "READ_BY_WARP", "WRITTEN", "Past", "Stamp", "TensorShadow"]
 
-WRITTEN, READ_BY_WARP, READ_BY_OPERATION = 0, 1, 2  # A cell has three places.
+# A shadow cell has three records: the last write, the last read by an operation, and the last read by a warp.
+WRITTEN, READ_BY_WARP, READ_BY_OPERATION = 0, 1, 2
 _ORDER, _END = 0, 1  # A stamp consists of two parts: the issue and the completion.
 
 
@@ -72,7 +73,7 @@ class TensorShadow:
         stamps, notes = self._cells[touch.cta]
         columns = slice(touch.column, touch.column + touch.columns)
         groups = slice(touch.groups[0], touch.groups[-1] + 1)
-        # The instruction accesses adjacent groups, or every second group.
+        # An instruction accesses adjacent groups of lanes, or every second group.
         step = 1 if len(touch.groups) == groups.stop - groups.start else 2
         groups = slice(groups.start, groups.stop, step)
         return stamps[..., columns, groups], notes[..., columns, groups]

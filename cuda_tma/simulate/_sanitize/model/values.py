@@ -11,8 +11,7 @@ import numpy as np
 
 __all__ = ["Values", "leaves_as_it_is", "same_as"]
 
-# Values contain one array for each element of a vector. The array has a value for each access, or one value for all
-# accesses.
+# A Values sequence contains an array for each element of a vector, with one value for each access or one value for all.
 Values = Sequence[np.ndarray]
 
 

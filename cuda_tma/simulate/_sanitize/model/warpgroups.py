@@ -20,7 +20,7 @@ class Warpgroups:
 
     def __init__(self, clocks: Clocks):
         self._clocks = clocks
-        # The dictionary contains a clock, and the result for this clock, for the first lane of each warpgroup.
+        # The dictionary maps the first lane of a warpgroup to a clock and the cached result for this clock.
         self._of_warps: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def known_to_each(self, lanes: slice) -> np.ndarray:

@@ -63,7 +63,8 @@ class GlobalFacts:
         related = (*self.after(lane, mark), *self._operations.related(self._key(past)))
         if not past.is_ordered:
             return self.of(GlobalRace, past, lane, mark, access, now, related=related)
-        is_copied = past.column >= self._clocks.threads  # A copy wrote the bytes, through the same proxy.
+        # The preceding access is a copy if its column follows the columns of the threads.
+        is_copied = past.column >= self._clocks.threads
         disputed = (past.kind == "read" or is_copied) and not strict
         return self.of(GlobalFenceMissing, past, lane, mark, access, now, related=related, is_disputed=disputed)
 

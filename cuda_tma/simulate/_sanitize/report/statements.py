@@ -6,7 +6,7 @@ from ..._ptx import Instruction, Place
 
 __all__ = ["Explained", "name_of", "place_of"]
 
-# An Explained consists of the label of a statement in a finding, and of the statement.
+# An Explained pair consists of a statement in a finding and the label of the statement.
 Explained = tuple[str, Instruction | None]
 
 _NAMES = (
