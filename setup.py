@@ -9,11 +9,11 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-# The option -w is for warnings about C that Cython generates. The option -fno-builtin-memset is for the 100 to 500
-# bytes of a descriptor: gcc emits "rep stos", which takes longer than memset of the C library.
+# The option -w disables warnings about C code that Cython generates. Without -fno-builtin-memset, gcc clears the 100 to
+# 500 bytes of a descriptor by "rep stos", which takes longer than memset of the C library.
 FLAGS = ["-g0", "-w", "-fno-builtin-memset"]
 EXTENSIONS = [
-    Extension(  # The option -O3 vectorizes loops. The other option prevents fused operations, which sums.h excludes.
+    Extension(  # The option -O3 vectorizes loops, and the last option prevents fused multiply-add instructions.
         "cuda_tma.simulate._matrix._adder",
         ["cuda_tma/simulate/_matrix/_adder.pyx"],
         include_dirs=["cuda_tma/simulate/_matrix"],
@@ -27,8 +27,9 @@ EXTENSIONS = [
     ),
     Extension("*", ["cuda_tma/**/*.pyx"], extra_compile_args=["-O2", *FLAGS]),
 ]
-# The driver library of cuda-tma sanitize is in one file with a CUDA runtime, and does not use Python. Wheels contain
-# the file, so that users need no compiler. The map contains the versions of the symbols that programs request.
+# The driver library of cuda-tma sanitize is one shared library, which also contains a CUDA runtime and does not use
+# Python. Wheels contain the library, so that users need no compiler. The file versions.map contains the symbol versions
+# that programs request.
 INTERCEPT = Path("cuda_tma/_intercept")
 VERSIONS = INTERCEPT / "libcudart" / "versions.map"
 DRIVER = Extension(
@@ -39,7 +40,7 @@ DRIVER = Extension(
     extra_link_args=["-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic", f"-Wl,--version-script={VERSIONS}"],
     libraries=["dl", "pthread"],
 )
-# The library is between a program and the driver of a GPU, for cuda-tma sanitize --on-gpu.
+# For cuda-tma sanitize --on-gpu, this library intercepts the calls from a program to the driver of the GPU.
 ON_GPU = Extension(
     "cuda_tma._intercept.on_gpu.library.libongpu",
     [
@@ -54,8 +55,8 @@ ON_GPU = Extension(
     extra_link_args=["-Wl,-soname,libongpu.so"],
     libraries=["dl", "pthread"],
 )
-# Functions of Cython have a signature, which help() would show twice with embedsignature. State that threads share
-# needs no GIL (CONTRIBUTING, "Free threading"), so an import of the extensions does not enable the GIL.
+# Cython functions have a signature, which help() would print twice with embedsignature. The extensions are safe without
+# a GIL (CONTRIBUTING, "Free threading"), so their import must not enable the GIL.
 DIRECTIVES = {"language_level": 3, "embedsignature": False, "freethreading_compatible": True}
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -82,9 +83,9 @@ class Build(build_ext):
         return os.path.join(*fullname.split(".")) + ".so"
 
 
-# A release sets PROJECT_URL to the address of the repository, such as https://github.com/NAME/cuda_tma. The metadata
-# then contains addresses, and links of README.md to files next to it lead to this address. Without PROJECT_URL, the
-# metadata has neither addresses nor such links.
+# A release sets PROJECT_URL to the address of the repository, such as https://github.com/NAME/cuda_tma. The metadata of
+# a release contains the addresses in URLS, and relative links in README.md become links to the repository. Without
+# PROJECT_URL, the metadata contains no addresses.
 HOME = os.environ.get("PROJECT_URL", "").rstrip("/")
 URLS = {"Homepage": "", "Documentation": "/tree/main/docs", "Changelog": "/blob/main/CHANGELOG.md", "Issues": "/issues"}
 
@@ -105,12 +106,12 @@ def extensions() -> list[Extension]:
     return cythonize(
         [*EXTENSIONS, DRIVER, ON_GPU],
         nthreads=JOBS,
-        build_dir="build/cython",  # The build folder keeps the generated C files outside the package.
+        build_dir="build/cython",  # Cython writes the generated C files to the build folder, and not into the package.
         compiler_directives=DIRECTIVES,
     )
 
 
-if __name__ == "__main__":  # Cython starts processes, which may import this file.
+if __name__ == "__main__":  # The guard is necessary, because processes that Cython starts may import this file.
     setup(
         cmdclass={"build_ext": Build},
         options={"build_ext": {"parallel": JOBS}},

@@ -43,8 +43,8 @@ _NUMPY_NUMBERS = {
     **{np.dtype(f"{sign}int{8 * size}").type: (INTEGER, size) for sign in ("", "u") for size in (1, 2, 4, 8)},
     np.float32: (FLOAT, 4), np.float64: (FLOAT, 8), np.bool_: (BOOL, 1),
 }
-_BYTES = (bytes, bytearray, memoryview)  # The types in _BYTES provide the bytes of a struct.
-_NO_TENSORS = (  # A value of a type in _NO_TENSORS is packed unchanged, and refused in place of a map.
+_BYTES = (bytes, bytearray, memoryview)  # Objects of the types in _BYTES contain the bytes of a struct.
+_NO_TENSORS = (  # Values of the types in _NO_TENSORS are not tensors.
     TensorMapDescriptor, int, float, complex, np.generic, _CData, GraphCondition, _CoreDescriptor, CUtensorMap, *_BYTES)
 _NUMPY_KINDS = {"i": INTEGER, "u": INTEGER, "f": FLOAT, "b": BOOL, "c": ANY, "V": ANY}
 
@@ -177,7 +177,7 @@ cdef int _pack(Parameter* parameter, object value, unsigned char* slot) except -
         _pack_buffer(parameter, value, slot)
     elif value_type in _NUMPY_NUMBERS:
         _pack_number(parameter, value, slot)
-    elif is_of_known_type(value):  # The branches that follow test every remaining type in turn.
+    elif is_of_known_type(value):  # The branches after this one test the remaining types in turn.
         _pack_array(parameter, value, slot)
     elif isinstance(value, np.generic) and value.dtype.kind in _NUMPY_KINDS:
         _pack_bytes(parameter, value, _NUMPY_KINDS[value.dtype.kind], slot)
@@ -207,7 +207,7 @@ cdef int _pack_foreign_map(Parameter* parameter, object value, unsigned char* sl
     """Pack a map of cuda.core or cuda.bindings, for which the package has only the 128 bytes."""
     if isinstance(value, CUtensorMap):
         return pack_map(parameter, <void*><uintptr_t>value.getPtr(), slot)
-    holder = ParamHolder((value,))  # ParamHolder is cuda.core's own access to the bytes of its map.
+    holder = ParamHolder((value,))  # Only ParamHolder of cuda.core reads the bytes of its map.
     return pack_map(parameter, (<void**><uintptr_t>holder.ptr)[0], slot)
 
 
@@ -372,7 +372,7 @@ cdef int _pack_buffer(Parameter* parameter, object value, unsigned char* slot) e
     cdef uint64_t address = int(value.handle)
     if parameter.pointed != NULL:
         _require_uploaded_type(parameter, value)
-    if address == 0:  # The array is closed, in which case its export raises an error, or it is empty.
+    if address == 0:  # The array is closed or empty, and the export of a closed array raises an error.
         return _pack_array(parameter, value, slot)
     return _pack_pointer(parameter, value, address, slot)
 

@@ -18,11 +18,11 @@ cdef enum:
 cdef class TensorMapDescriptor:
     # The array contains the map at its first aligned address.
     cdef unsigned char _storage[MAP_BYTES + MAP_ALIGNMENT - 8]
-    cdef TensorArguments _arguments  # The facts of the tensor are for replace_address.
+    cdef TensorArguments _arguments  # The method replace_address needs these facts.
     cdef int _device_id
     cdef CUcontext _context
     cdef object _tensor  # The tensor is None after replace_address(int).
-    cdef object _owner  # The owner keeps the tensor's memory alive; see read().
+    cdef object _owner  # The owner keeps the memory of the tensor alive.
     cdef Compilable _options
     cdef object __weakref__
 

@@ -28,7 +28,7 @@ cdef struct LaunchAttribute:  # CUlaunchAttribute contains an id, padded to 8 by
     uint32_t padding
     uint32_t value[16]
 
-cdef struct LaunchConfigC:  # The driver's name of the structure is CUlaunchConfig.
+cdef struct LaunchConfigC:  # The driver calls this structure CUlaunchConfig.
     uint32_t grid_dim[3]
     uint32_t block_dim[3]
     uint32_t shared_mem_bytes
@@ -36,7 +36,7 @@ cdef struct LaunchConfigC:  # The driver's name of the structure is CUlaunchConf
     LaunchAttribute* attributes
     uint32_t attribute_count
 
-cdef struct KernelNodeParams:  # The driver's name of the structure is CUDA_KERNEL_NODE_PARAMS_v2.
+cdef struct KernelNodeParams:  # The driver calls this structure CUDA_KERNEL_NODE_PARAMS_v2.
     CUfunction function
     uint32_t grid_dim[3]
     uint32_t block_dim[3]

@@ -69,7 +69,7 @@ def install(addresses):
     assert sizeof(Driver) == len(_ENTRY_POINTS) * sizeof(uintptr_t)
     for index, name in enumerate(_ENTRY_POINTS):
         (<uintptr_t*>&driver)[index] = addresses.get(name, 0)
-    # The flag is set last. Threads that search at the same time each find the same pointers.
+    # The flag is set last, and threads that search at the same time find equal pointers.
     flag_release(&driver_is_loaded, True)
 
 

@@ -26,7 +26,7 @@ cdef uint64_t reached(object reach, object array) except? 0:
     Refuse other objects with the message of a launch on a GPU.
     """
     cdef Reading reading
-    if hasattr(array, "untyped_storage"):  # Some torch tensors have values that differ from the values in memory.
+    if hasattr(array, "untyped_storage"):  # The values of some torch tensors differ from the values in memory.
         read(array, &reading)
     try:
         return reach(array)

@@ -48,7 +48,7 @@ cdef class NodeParameters:
     cdef Arguments arguments  # The arguments are those of the prepared launch.
     cdef KernelNodeParams native
     cdef unsigned char* block
-    cdef bint is_sent  # Whether the driver has accepted this kernel for a node.
+    cdef bint is_sent  # The flag is true after the driver has accepted this kernel.
 
     def __dealloc__(self):
         PyMem_Free(self.native.kernel_params)
@@ -202,12 +202,12 @@ cdef class ExecutableKernelNode:
         self._put(_parameters_of(prepared, context))
 
     def __init__(self, graph, node, prepared):
-        pass  # The method __cinit__ initializes the object, once.
+        pass  # The method __cinit__ has already initialized the object.
 
     cdef int _put(self, NodeParameters parameters) except -1:
         cdef Arguments given = parameters.arguments
         cdef list values = list(given.values)
-        # The argument of a typed map may be a tensor.
+        # A tensor may be the argument for a typed map.
         cdef list maps = values if given.maps is given.values else list(given.maps)
         with cython.critical_section(self):
             self.parameters, self.values, self.maps = parameters, values, maps

@@ -18,7 +18,7 @@ from .shared_memory cimport allow_shared_memory
 from .signature cimport Signature, signature_of
 
 cdef enum:
-    STACK_BLOCK_BYTES = 1024  # Parameter blocks up to 1024 bytes need no allocation.
+    STACK_BLOCK_BYTES = 1024  # A parameter block of up to 1024 bytes is on the stack.
 
 
 def launch(stream, config, kernel, *args):

@@ -25,11 +25,11 @@ cdef class Configuration:
     """The fields of a LaunchConfig as they were read, and the driver's structure for them."""
 
     cdef tuple fields
-    cdef unsigned char shown[MOST_SHOWN_BYTES]  # The bytes are the LaunchConfig's memory when the fields were read.
+    cdef unsigned char shown[MOST_SHOWN_BYTES]  # The array is a copy of the LaunchConfig's memory.
     cdef bint is_shown
     cdef LaunchConfigC native
     cdef LaunchAttribute attributes[MAX_ATTRIBUTES]
-    cdef uint64_t allowed_in  # The configuration's shared memory was last allowed in this context; 0 means no context.
+    cdef uint64_t allowed_in  # The id is of the last context that allowed the shared memory, or 0.
 
 
 cdef Configuration configuration_of(object config, Signature signature)

@@ -119,7 +119,7 @@ def shown_bytes(config_type):
                 setattr(config, name, value)
                 if not memcmp(before, memory_of(config), size):
                     return 0
-    except Exception:  # The configurations of another version of cuda.core may be made or changed differently.
+    except Exception:  # Another version of cuda.core may raise other errors.
         return 0
     return size
 

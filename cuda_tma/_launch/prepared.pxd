@@ -30,7 +30,7 @@ cdef class PreparedLaunch:
     cdef Configuration configuration
     cdef Arguments arguments
     cdef Arguments _arguments(self)  # The arguments are consistent, even if another thread sets some of them meanwhile.
-    cdef Bound bound  # The block for the stream of the last launch, or None.
+    cdef Bound bound  # `bound` is the block for the stream of the last launch, or None.
 
 
 cdef object map_of(Parameter* parameter, object value, object before)

@@ -70,7 +70,7 @@ cdef Arguments _with_argument(Arguments before, Parameter* parameter, object val
     new.values = _replaced(before.values, parameter.index, value)
     new.maps = new.values if before.maps is before.values and map is value else _replaced(
         before.maps, parameter.index, map)
-    # Python never shares the new bytes object with other code.
+    # No other code has a reference to the new bytes object.
     new.block = PyBytes_FromStringAndSize(NULL, Py_SIZE(before.block))
     memcpy(_bytes_of(new.block), _bytes_of(before.block), Py_SIZE(before.block))
     memcpy(_bytes_of(new.block) + parameter.offset, _bytes_of(packed), parameter.size)
@@ -151,7 +151,7 @@ cdef class PreparedLaunch:
         cdef Parameter* parameter = &self.signature.parameters[
             checked_index(index, self.signature.count, "arguments")]
         cdef object map = map_of(parameter, value, self._arguments().maps[parameter.index])
-        # _pack_argument() may run Python code, and so may other threads.
+        # Python code, and other threads, may run during _pack_argument().
         cdef bytes packed = _pack_argument(parameter, map)
         cdef Arguments before = None, new = None
         cdef Bound _ended = None
@@ -179,7 +179,7 @@ cdef class PreparedLaunch:
 
 
 cdef inline Bound _last_of(PreparedLaunch launch):
-    if not FREE_THREADED:  # The reason is in copy_map().
+    if not FREE_THREADED:  # The function copy_map() explains this condition.
         return launch.bound
     with cython.critical_section(launch):
         return launch.bound

@@ -7,7 +7,7 @@ from .._cuda.driver cimport CUfunction
 from .._read.weak_cache cimport Known
 
 cdef enum Kind:  # The members of Kind are the kinds of value that a parameter may have.
-    ANY = 0  # ANY stands for an unknown type, or for a type of no other kind.
+    ANY = 0  # ANY stands for a type that is unknown or has no other kind.
     INTEGER
     FLOAT
     BOOL
@@ -37,8 +37,8 @@ cdef class Signature(Known):
     cdef readonly str lowered_name
     cdef Py_ssize_t count
     cdef size_t block_bytes
-    # Typed maps are aligned if the block has the distance `lead_bytes` from an aligned address. The parameters begin in
-    # constant memory at 0x210 on sm_90, and offsets count from there. The first map's offset is therefore 112
+    # Typed maps are aligned if the block begins `lead_bytes` bytes after an aligned address. On sm_90, the parameters
+    # begin at 0x210 in constant memory, so the first aligned map has the offset 112 from the start of the parameters
     # (observed: driver 580).
     cdef size_t lead_bytes
     cdef object reach  # The function returns an array's address without a driver (described()); else it is None.

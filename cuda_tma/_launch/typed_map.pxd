@@ -19,7 +19,7 @@ cdef class TypedMap:
     cdef uint64_t dtype_codes  # `dtype_codes` has a bit for each type code of DLPack that a tensor argument may have.
     # The options are None for im2col, because a tensor by itself does not determine such a map.
     cdef Compilable options
-    cdef uint64_t mask[3]  # The mask is for the three words above.
+    cdef uint64_t mask[3]  # The mask selects bits of these three words.
     cdef uint64_t value[3]
 
 

@@ -19,8 +19,8 @@ cdef enum:
     CODES = 32
     DATA_TYPES = 32  # A map has five bits for the data type, which have 32 values.
     INTERLEAVES = 3
-    ASK = 255  # The dtype does not determine a data type, for which data_type_of() gives the reason.
-cdef int64_t MAX_STRIDE = 1 << 40  # MAX_STRIDE is in elements. A larger stride is also illegal in bytes.
+    ASK = 255  # A dtype with this entry determines no data type, and data_type_of() explains the reason.
+cdef int64_t MAX_STRIDE = 1 << 40  # MAX_STRIDE is in elements, and a larger stride is illegal in bytes, too.
 cdef unsigned char _INFERRED[CODES][4]
 cdef unsigned char _ELEMENT_BITS[DATA_TYPES]
 cdef unsigned char _ALIGN_BYTES[DATA_TYPES][INTERLEAVES]  # _ALIGN_BYTES contains the alignment of the address.
@@ -55,7 +55,7 @@ cdef int describe(DLTensor* tensor, int data_type, uint32_t interleave, TensorAr
     """
     cdef int rank = tensor.ndim
     cdef int index, dim
-    cdef int64_t extent, elements = 1  # The product covers the dimensions that the loop has visited.
+    cdef int64_t extent, elements = 1  # `elements` is the product of the extents that the loop has visited.
     cdef uint64_t stride_bytes
     cdef uint64_t element_bytes = tensor.bits * tensor.lanes // 8
     # The span covers the dimensions that the loop has visited, including the gaps.

@@ -47,7 +47,7 @@ cdef class TensorMapArray:
     # The arguments follow the maps, with one entry for each set of tensors that differ only in the address.
     cdef TensorArguments* _arguments
     cdef Py_ssize_t* _described_by  # The indices follow the arguments. Each is the index of a map's arguments.
-    cdef Py_ssize_t _count  # The first _count maps are made.
+    cdef Py_ssize_t _count  # The first _count maps are complete.
     cdef CUcontext _context
     cdef int _device_id
     cdef Compilable _options
@@ -247,7 +247,7 @@ cdef TensorMapArray _of_addresses(object tensor, Compilable options, object addr
     cdef Reading reading
     owner = read(tensor, &reading)
     describe_here(layout_of(owner, &reading), options, &array._context, &array._device_id, array._arguments)
-    array._owners = [tensor, owner]  # No map describes the tensor itself.
+    array._owners = [tensor, owner]  # The maps do not describe the whole tensor.
     checked = _address_array(addresses, count, array._arguments.alignment_bytes)
     if count:
         encode(array._maps, options, array._arguments, array._device_id)
@@ -270,7 +270,7 @@ cdef TensorMapArray _new_array():
 cdef TensorMapArray _allocate(Py_ssize_t count, Compilable options):
     """Return an array with space for `count` maps, which are not yet made."""
     cdef TensorMapArray array = _new_array()
-    # A tensor is described even if there are no maps. Empty pages of memory cost nothing.
+    # A tensor is described even if there are no maps, because unused pages of memory cost nothing.
     cdef Py_ssize_t described = max(count, 1)
     cdef Py_ssize_t each_bytes = MAP_BYTES + sizeof(TensorArguments) + sizeof(Py_ssize_t)
     array._memory = PyMem_Malloc(described * each_bytes + MAP_ALIGNMENT)

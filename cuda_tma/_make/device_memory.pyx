@@ -17,7 +17,7 @@ from cuda.core import Buffer, Stream
 from cuda.core import Device as CoreDevice
 
 cdef enum:
-    LEGACY_STREAM = 1  # The handle 0 stands for CU_STREAM_LEGACY.
+    LEGACY_STREAM = 1  # The stream handle 0 means CU_STREAM_LEGACY.
     CAPTURE_MODE_RELAXED = 2
 
 
@@ -39,7 +39,7 @@ cdef object _core_stream(object stream, uintptr_t handle):
 
     A foreign stream must outlive its allocations.
     """
-    own = stream if isinstance(stream, Stream) else getattr(stream, "stream", None)  # A GraphBuilder has a stream.
+    own = stream if isinstance(stream, Stream) else getattr(stream, "stream", None)  # A GraphBuilder contains a stream.
     return own if isinstance(own, Stream) else Stream.from_handle(handle or LEGACY_STREAM)
 
 

@@ -25,7 +25,7 @@ from ..rules._explain import refusal
 cdef enum:
     SMALL = 1  # SMALL is a value of CUtensorMapAllocClass.
     ANY_RANK = -1  # ANY_RANK is for options that do not determine a number of dimensions.
-    LARGE_BIT = 1 << 21  # The bit in word 2 of a map contains the allocation class (codec/_fields.py).
+    LARGE_BIT = 1 << 21  # LARGE_BIT is the allocation class in word 2 of a map (codec/_fields.py).
     LARGE_BYTES = 128 * 1024
 
 cdef int WIDE_NEEDS_MAJOR = TMA_EXTENDED_SINCE[0]

@@ -11,7 +11,7 @@ from .._read.weak_cache cimport Known, WeakCache, look_up
 from .._tensor_map cimport MAP_BYTES
 
 cdef enum:
-    DATA_TYPE_WORD = 2  # The word has 32 bits (codec/_fields.py).
+    DATA_TYPE_WORD = 2  # DATA_TYPE_WORD is the index of a 32-bit word (codec/_fields.py).
     DATA_TYPE_BITS = 0xF << 7 | 1 << 16
 
 

@@ -21,7 +21,7 @@ cdef extern from "Python.h":
 DLPACK_VERSION = (1, 3)
 
 cdef enum:
-    OPAQUE_CODE = 3  # A view without a dtype has the code 3.
+    OPAQUE_CODE = 3  # OPAQUE_CODE is the type code of a view without a dtype.
     FLAG_IS_COPIED = 2
     MAX_NDIM = 64  # MAX_NDIM is the limit of NumPy. No supported library has a higher limit.
 

@@ -143,7 +143,7 @@ cdef ExportedTensor _export_of_view(object view):
     cdef PyObject* held = _get_slot(<PyObject*>_exported_slot, <PyObject*>view, <PyObject*>Py_TYPE(view))
     if held != NULL and held != <PyObject*>None:
         return owned(held)
-    # The slot has no value yet. Catching the error with `except` would slow down every other access.
+    # The slot has no value yet, and an `except` clause would slow down every other access.
     PyErr_Clear()
     view._exported = view._describe()
     return view._exported
@@ -175,7 +175,7 @@ def borrow(ExportedTensor exported, borrower):
             return  # The owner of a Buffer keeps memory alive, and need not be a tensor that can be read.
         exported.source, exported.source_address, exported.owner = origin.source, origin.source_address, origin.owner
     elif exported.source_address != 0 and isinstance(exported.source, Buffer):
-        exported.source_address = int(exported.source.handle)  # The view may begin inside the Buffer.
+        exported.source_address = int(exported.source.handle)  # The start of the view may be inside the Buffer.
 
 
 def export_tensor(tensor):
@@ -211,7 +211,7 @@ cdef object _read_torch(object tensor, const Exporter* exporter, DLTensor* layou
     except TensorMapError:
         raise
     except Exception as error:
-        raise _refusals.not_strided(tensor, error) from None  # The message of torch is a page of C++.
+        raise _refusals.not_strided(tensor, error) from None  # The message of torch is a long text about C++ code.
     return owner
 
 

@@ -56,7 +56,7 @@ cdef const Exporter* exporter_of(object tensor) except NULL:
 cdef ExporterType _find_type(object tensor):
     known = _types.get(type(tensor))
     if known is None:
-        # The first entry stays, because pointers to it exist.
+        # The first entry is not replaced, because pointers to it exist.
         known = _types.setdefault(type(tensor), _new_type(tensor))
     return known
 

@@ -79,7 +79,7 @@ cdef class Stamps:
         self.used = 0
         if self._timed:
             self._moments = moments
-            self.used = (2 << self._last) - 1  # Code outside of the class may write to the arrays.
+            self.used = (2 << self._last) - 1  # Code outside the class may write to the arrays.
 
     cdef int _readers(self) noexcept nogil:
         return self.used & ~(1 << self._last)
