@@ -37,7 +37,7 @@ COMPILER_BYTES = 8 << 30  # COMPILER_BYTES limits the memory of NVRTC. A kernel 
 # memory.
 TOKENS = 4 << 20
 NESTING = 100  # NESTING limits the depth of nested brackets, braces and signs.
-# ALIGNMENT_BYTES limits the alignment of a variable. A swizzled destination of TMA needs 1024.
+# ALIGNMENT_BYTES limits the alignment of a variable. A swizzled destination of TMA needs an alignment of 1024 bytes.
 ALIGNMENT_BYTES = 1 << 16
 MODULE_BYTES = 1 << 30  # MODULE_BYTES limits the size of all variables of a module together.
 VARIABLES = 1 << 14  # VARIABLES limits the variables that a module declares outside functions.
@@ -52,25 +52,25 @@ CALL_DEPTH = 4096
 STACK_BYTES = 1 << 18  # STACK_BYTES limits the local memory of a thread.
 LOCAL_BYTES = 1 << 30  # LOCAL_BYTES limits the local memory of all threads that run at the same time.
 REGISTER_BYTES = 1 << 30  # REGISTER_BYTES limits the registers of the threads that run at the same time, in all calls.
-# OUTPUT_CHARACTERS limits the output of a launch. The default buffer of CUDA for printf (cudaLimitPrintfFifoSize) has 1
-# MiB.
+# OUTPUT_CHARACTERS limits the output that a launch prints. The default buffer of CUDA for printf
+# (cudaLimitPrintfFifoSize) has 1 MiB.
 OUTPUT_CHARACTERS = 4 << 20
 # TEXT_CHARACTERS limits a text in a kernel's memory, and the output of one conversion of printf.
 TEXT_CHARACTERS = 1 << 16
 
-# ---- other files, and texts ----
+# ---- other limits ----
 
 # DEMANGLED_CHARACTERS limits the length of a demangled C++ name.
 DEMANGLED_CHARACTERS = 1 << 20
-MANGLED_CHARACTERS = 4096  # MANGLED_CHARACTERS limits a name that the C++ runtime reads.
+MANGLED_CHARACTERS = 4096  # MANGLED_CHARACTERS limits the length of a mangled C++ name.
 # LAYOUT_STEPS limits the product of the number of elements and the number of modes of a layout.
 LAYOUT_STEPS = 2 << 20
 # COMPLAINT_CHARACTERS limits the standard error of a command, and suffices for 400 lines of a compiler.
 COMPLAINT_CHARACTERS = 1 << 15
-PATH_CHARACTERS = 4096  # PATH_CHARACTERS limits a file name in the input (PATH_MAX of Linux).
+PATH_CHARACTERS = 4096  # PATH_CHARACTERS limits the length of a file name in the input (PATH_MAX of Linux).
 RECORDED_BYTES = 2 << 30  # RECORDED_BYTES limits the memory of one recorded launch.
-BASELINE_BYTES = 64 << 20  # BASELINE_BYTES limits a report of known findings.
-RECORDING_TEXT_BYTES = 256 << 20  # RECORDING_TEXT_BYTES limits the list of launches of a recording.
-SOURCE_BYTES = 4 << 20  # SOURCE_BYTES limits a header, and a source file with excerpts for findings.
-# SUPPRESSIONS_BYTES limits a file of suppressions, and is enough for ten thousand suppressions.
+BASELINE_BYTES = 64 << 20  # BASELINE_BYTES limits the size of a report with known findings.
+RECORDING_TEXT_BYTES = 256 << 20  # RECORDING_TEXT_BYTES limits the size of the list of launches in a recording.
+SOURCE_BYTES = 4 << 20  # SOURCE_BYTES limits the size of a header, and of a source file from which findings show lines.
+# SUPPRESSIONS_BYTES limits the size of a file with suppressions, and suffices for ten thousand suppressions.
 SUPPRESSIONS_BYTES = 1 << 20

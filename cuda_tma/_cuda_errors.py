@@ -14,7 +14,7 @@ __all__ = ["CUDA_ERRORS", "DOCUMENTED", "OBSERVED", "CudaError", "explain_error"
 
 DOCUMENTED = "CUDA 13.5 driver API, CUresult (documented, not verified on hardware)"
 OBSERVED = "CUDA 13.5 driver API, CUresult; observed: driver 580, sm_90"
-# Each row contains causes of an error in kernels with TMA, barriers or clusters, which were observed on a GPU.
+# Each row contains the number of an error, and causes of the error that were observed on a GPU.
 _CAUSES = {
     700: (
         "the map is a copy in local memory",

@@ -19,8 +19,8 @@ __all__ = [
     "TMA_SINCE",
 ]
 
-# Each constant SINCE is the first compute capability that has a feature (CUDA 13.5 driver API, cuTensorMapEncode*; CUDA
-# C++ Programming Guide).
+# TMA_SINCE is the first compute capability with TMA (CUDA 13.5 driver API, cuTensorMapEncode*; CUDA C++ Programming
+# Guide).
 TMA_SINCE = (9, 0)
 # Compute capability 10.0 adds packed data types, the 128B_ATOM_* swizzles, im2col wide maps and allocation classes.
 TMA_EXTENDED_SINCE = (10, 0)
@@ -38,4 +38,5 @@ MAX_TRANSFER_BYTES = 228 * 1024
 MAX_SMEM_BYTES = 227 * 1024
 MAX_SMEM_BYTES_OF_MAJOR = {12: 99 * 1024}  # Devices of compute capability 12.x have less shared memory.
 CORNER_BITS = {3: 16, 4: 8, 5: 5}  # CORNER_BITS maps the rank to the bits of an offset of a corner.
-CORNER_LIMIT = {rank: 1 << bits - 1 for rank, bits in CORNER_BITS.items()}  # Each offset is in [-limit, limit).
+# An offset of a corner is in [-limit, limit).
+CORNER_LIMIT = {rank: 1 << bits - 1 for rank, bits in CORNER_BITS.items()}

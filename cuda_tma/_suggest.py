@@ -24,7 +24,7 @@ from .smem._layout import CHUNK_BYTES, chunk_elements, rows
 __all__ = ["Suggestion", "suggest"]
 
 _LARGEST_BOX_DIM = 256
-_PROBED_ROWS = 64  # A tile with 64 rows contains every pattern of bank conflicts.
+_PROBED_ROWS = 64  # A tile with 64 rows shows every bank conflict of a larger tile.
 
 
 @dataclass(frozen=True, slots=True)

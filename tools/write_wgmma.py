@@ -21,7 +21,7 @@ COUNTS = {
     "f16": [n // 4 for n in range(8, 257, 8)],
     "s32": [n // 2 for n in (8, 16, 24, *range(32, 257, 16))],
 }
-BEHIND = 13  # The accumulators are followed by at most 13 other operands.
+BEHIND = 13  # At most 13 other operands follow the accumulators.
 
 _HEAD = """// SPDX-License-Identifier: Apache-2.0
 //

@@ -79,7 +79,7 @@ extern "C" __global__ void blur(const __grid_constant__ PICTURE picture, const _
 """
 
 TILE, HALO = 64, 4  # The halo has 4 floats, because the innermost coordinate must be a multiple of 16 bytes.
-# The weights are the 8th row of Pascal's triangle.
+# The weights of the blur are the 8th row of Pascal's triangle.
 WEIGHTS = np.array([1, 8, 28, 56, 70, 56, 28, 8, 1], np.float32) / 256
 # The demo defines the types of the maps in Python, so the emulator can use the maps without a compiler.
 PICTURE, RESULT = (
@@ -137,7 +137,9 @@ def _png_to_be(path: Path) -> Path:
     return path
 
 
-# ---- pictures: float32 arrays of shape (planes, rows, columns) ----
+# ---- pictures ----
+#
+# A picture is a float32 array of shape (planes, rows, columns).
 
 
 def generated_picture(size: int = 512) -> np.ndarray:
@@ -177,7 +179,8 @@ def read_picture(path: Path) -> np.ndarray:
         raise Misuse(f"{path} contains several arrays; pass one of them as a .npy")
     if pixels.ndim not in (2, 3) or 0 in pixels.shape or pixels.dtype.kind not in "biuf":
         raise Misuse(f"{path}: {pixels.dtype} of shape {pixels.shape}; pass real numbers, (rows, columns[, channels])")
-    with np.errstate(over="ignore"):  # Large values become infinity, which the demo refuses.
+    # A value that is too large for float32 becomes infinity, and the demo refuses pictures with infinity.
+    with np.errstate(over="ignore"):
         planes = np.asarray(pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0), np.float32)
     if not np.isfinite(planes).all():
         raise Misuse(f"{path} contains NaN, infinity, or values beyond float32; a blur would spread them")

@@ -21,7 +21,8 @@ __all__ = ["document"]
 
 Json = dict[str, Any]
 
-_MOST = 32  # The document lists at most 32 blocks and threads of a finding, which may have millions.
+# The document lists at most 32 blocks and threads of a finding, because a finding may concern millions of threads.
+_MOST = 32
 
 
 def document(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]) -> Json:

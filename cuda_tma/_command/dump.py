@@ -19,14 +19,14 @@ _HOW = (
 )
 _MOST_BYTES = 1 << 16  # The limit on the size of a file is far above the size of a dump of 128 bytes.
 _SEPARATORS = re.compile(r"[\s,;_(){}\[\]]+")
-# The pattern for the address that a debugger prints at the start of a line does not cross line ends, because a search
-# across lines takes quadratic time.
+# The pattern matches an address at the start of a line. A pattern that crossed line ends would take quadratic time.
 _ADDRESS = re.compile(r"^[ \t]*(?:0x)?[0-9a-f]+(?:[ \t]*<[^<>\n]*>)?:", re.IGNORECASE | re.MULTILINE)
-_GROUP = re.compile(r"(0x)?([0-9a-f]+?)u?l{0,2}", re.IGNORECASE)  # The letters u and l are the suffix of a C constant.
+# An integer constant in C may end in the letters u and l.
+_GROUP = re.compile(r"(0x)?([0-9a-f]+?)u?l{0,2}", re.IGNORECASE)
 # The number of words in a dump of 128 bytes determines the size of a word.
 _WORD_BYTES = {DESCRIPTOR_BYTES // size: size for size in (1, 2, 4, 8)}
 _DIGITS = re.compile(r"[\s,;_(){}\[\]0-9a-fxul]+", re.IGNORECASE)
-_TEXT = re.compile(r"[\s!-~]+")  # The pattern matches printable ASCII.
+_TEXT = re.compile(r"[\s!-~]+")  # The pattern matches printable ASCII text.
 # A group of 4 digits without 0x is ambiguous: xxd prints bytes in order, but hexdump prints words.
 _WORD_DIGITS = (2, 8, 16)
 _LONGEST_WORD = 16

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Styled", "column_of", "described", "statements"]
 
-Styled = tuple[str, str]  # A Styled consists of a piece of text, and of its style, which is a name of rich.
+Styled = tuple[str, str]  # A Styled pair consists of a piece of text, and of the name of its style in the library rich.
 
-_MOST_COLUMNS = 160  # A source line is cut to 160 columns, because the lines of macros or generators may be longer.
+_MOST_COLUMNS = 160  # A source line is cut to 160 columns, because generated lines may be very long.
 _STYLES = {"error": "bold red", "advice": "bold yellow"}
 
 

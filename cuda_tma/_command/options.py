@@ -20,7 +20,7 @@ __all__ += ["integer", "sizes"]
 _INTEGER = r"[+-]?[0-9]{1,25}"
 
 
-# --- readers of values: argparse prints the option's name, and the text of an ArgumentTypeError ---
+# --- readers of values ---
 
 
 def sizes(text: str) -> tuple[int, ...]:

@@ -25,7 +25,8 @@ Json = dict[str, Any]
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "SRCROOT"  # The base SRCROOT of relative URIs is the working directory.
-_MOST = 32  # The log names at most 32 blocks and threads of a finding, which may have millions.
+# The log lists at most 32 blocks and threads of a finding, because a finding may concern millions of threads.
+_MOST = 32
 _LEVELS = {"error": "error", "advice": "note"}
 
 

@@ -15,7 +15,7 @@ import numpy as np
 __all__ = ["Grid", "Places", "factor", "factor_b", "matrices", "matrices_turned", "sums"]
 
 Grid = np.ndarray
-# One grid contains each field of the places: threads and values, or lanes, columns and parts.
+# The grids contain the fields of the places, such as threads and values.
 Places = tuple[Grid, ...]
 _LANES = 32
 

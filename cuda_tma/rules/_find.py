@@ -128,7 +128,7 @@ def data_type(m: TensorMap) -> Findings:
     if not m.bits:
         return (Finding(None, m.p.data_type, ranged(ELEMENTS)),)
     since = m.element.since
-    # If TMA itself is absent, another rule reports the compute capability.
+    # If the compute capability has no TMA, another rule reports it.
     if m.compute_capability >= since or since == TMA_SINCE:
         return ()
     earlier = ranged(data_type for data_type, element in ELEMENTS.items() if element.since < since)

@@ -17,7 +17,7 @@ WIDE: tuple[type, ...] = (Im2colWideParams,)
 PIXELS = IM2COL + WIDE
 ALL_MODES = TILED + PIXELS
 
-# The text about the source of a rule begins with one of these texts.
+# The description of a rule's source begins with one of the texts API and OBSERVED.
 API = "CUDA 13.5 driver API, cuTensorMapEncode*: "
 OBSERVED = "observed: driver 580, sm_90"
 UNVERIFIED = " (documented, not verified on hardware)"

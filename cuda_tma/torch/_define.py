@@ -19,7 +19,8 @@ __all__ = ["Definition", "define"]
 # The second tag requires that compilers keep the strides of the arguments.
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
 _Library: Any = torch.library.Library  # The module torch.library has no annotations for the class Library.
-_libraries: dict[str, Any] = {}  # An operator exists as long as its library exists.
+# The dictionary keeps each library alive, because an operator exists only as long as its library.
+_libraries: dict[str, Any] = {}
 _lock = Lock()
 
 

@@ -36,7 +36,7 @@ from recordings import read, write  # noqa: E402
 RECORDED = ROOT / "tests" / "data" / "compare_sanitizers.jsonl.gz"
 PAGE = ROOT / "docs" / "compare_sanitizers.md"
 
-# The kernels hang if they take seconds: a right kernel takes microseconds, or milliseconds under a tool.
+# A kernel counts as hanging after seconds, because a right kernel takes microseconds, or milliseconds under a tool.
 _HANGS_S = {"": 6, "tool": 12}
 _PATIENCE_S = 45  # The time limit of a process, including its start and its end, is 45 seconds.
 _FIRST_PORT, _PORTS = 49152, 32  # Each concurrent process has its own port of compute-sanitizer.
@@ -128,7 +128,8 @@ def _communicate(child: subprocess.Popen[str], given: str, patience_s: float) ->
         os.killpg(child.pid, signal.SIGKILL)
     try:
         return child.communicate(timeout=10)[0], True
-    except subprocess.TimeoutExpired as stuck:  # A process that hangs in the driver ends later.
+    # A process in a call of the driver ends later.
+    except subprocess.TimeoutExpired as stuck:
         said = stuck.stdout or ""
         return (said if isinstance(said, str) else said.decode(errors="replace")), True
 

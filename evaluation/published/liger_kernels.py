@@ -9,7 +9,7 @@ from types import ModuleType
 import torch
 
 sys.path.insert(0, f"{sys.argv[1]}/src")
-# The module is a substitute, because the real __init__ imports every kernel.
+# The real __init__ would import every kernel.
 package = sys.modules["liger_kernel.ops"] = ModuleType("liger_kernel.ops")
 package.__path__ = [f"{sys.argv[1]}/src/liger_kernel/ops"]
 

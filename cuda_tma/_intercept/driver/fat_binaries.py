@@ -21,9 +21,10 @@ __all__ = ["ELF", "Entry", "entries_of", "is_fat_binary", "ptx_for"]
 _MAGIC = 0xBA55ED50
 # The header contains a magic number, a version, the size of the header, and the size of all entries.
 _HEADER = struct.Struct("<IHHQ")
-# The header of an entry contains the kind and the version, then the sizes of the header, the payload and the compressed
-# payload, then 4 unknown bytes. The minor and the major version, the architecture, and the offset and length of a name
-# follow. The flags, 8 unknown bytes, and the decompressed size are last.
+# The header of an entry begins with the kind, the version, the size of the header, the size of the payload, the
+# compressed size, and 4 unknown bytes. The next fields of this header are the minor and the major version, the
+# architecture, and the offset and the length of a name. The last fields of this header are the flags, 8 unknown bytes,
+# and the decompressed size.
 _ENTRY = struct.Struct("<HHIQI4xHHIIIQ8xQ")
 _PTX, ELF = 1, 2
 # The flag 0x2000 marks a payload that LZ4 has compressed, and the flag 0x8000 marks a payload that zstd has compressed.

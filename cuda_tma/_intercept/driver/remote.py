@@ -30,7 +30,7 @@ from .server import Server
 
 __all__ = ["main", "serve_connection"]
 
-_ARENA, _ARENA_BYTES = 0x200000000000, 1 << 44  # The constant is equal to the constant in driver.h.
+_ARENA, _ARENA_BYTES = 0x200000000000, 1 << 44  # The header driver.h defines the same address and size of the arena.
 # The file remote.c defines the same layout of requests and answers.
 _REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<iIQ")
 _MOST_BYTES = 1 << 30  # _MOST_BYTES limits the size of a request.

@@ -16,7 +16,8 @@ from .marks import is_cuda_device, mark, mark_all, on_gpu
 __all__ = ["install"]
 
 _LIKE = ("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like")
-_ALIASES = ("as_tensor", "asarray")  # The functions in _ALIASES may return the memory of their argument.
+# The functions in _ALIASES may return a tensor that shares the memory of the argument.
+_ALIASES = ("as_tensor", "asarray")
 
 
 def install(patches: Patches) -> None:

@@ -20,7 +20,7 @@ from ..patches import Patches
 __all__ = ["install"]
 
 FloatArray = npt.NDArray[np.float64]
-_M, _N, _K = 64, 256, 32  # The extents are those of a wgmma instruction with 8-bit elements.
+_M, _N, _K = 64, 256, 32  # _M, _N and _K are the extents of a wgmma instruction with 8-bit elements.
 
 
 class CublasLt:

@@ -34,7 +34,8 @@ def footprint(params: Params, coordinates: tuple[int, ...]) -> tuple[np.ndarray,
     plain = isinstance(params, TiledParams) and not params.interleave and element_bits(params.data_type) >= 8
     if not isinstance(params, TiledParams) or not plain or any(step != 1 for step in params.element_strides):
         return np.zeros(0, np.int64), 0
-    if len(coordinates) != len(params.global_dim):  # The copy itself reports a wrong number of coordinates as an error.
+    # A wrong number of coordinates is an error that the copy itself reports.
+    if len(coordinates) != len(params.global_dim):
         return np.zeros(0, np.int64), 0
     spans = [
         (max(0, start), min(extent, start + box))

@@ -18,7 +18,8 @@ from ._table import Group, instruction
 from .runtime import RUNTIME
 
 SECTION = "Control Flow Instructions: call"
-# A Copy function copies an argument from a source to a target for some lanes; each is a group or a context.
+# A Copy function copies an argument from a source to a target for some lanes. The source and the target are groups or
+# contexts.
 Copy = Callable[[Any, Any, Lanes], None]
 
 

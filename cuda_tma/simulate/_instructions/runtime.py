@@ -22,7 +22,7 @@ __all__ = ["RUNTIME"]
 
 _CONVERSION = re.compile(r"%[-+ #0]*([1-9]\d*|\*)?(\.(\d+|\*))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONG = ("ll", "l", "j", "z", "t")
-# The sizes are for the length modifiers h and hh of printf, which prints only the low 16 or 8 bits of an int.
+# For an int with the length modifier h or hh, printf prints only the low 16 or 8 bits.
 _SHORT = {"h": 16, "hh": 8}
 _MOST_DIGITS = 9  # The width and the precision of a printf conversion have at most this number of digits.
 _HEAP_BYTES = 8 << 20  # The default of cudaLimitMallocHeapSize is 8 MB.

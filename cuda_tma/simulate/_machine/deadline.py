@@ -93,7 +93,7 @@ class _Watch:
         with self._lock:
             key = next(self._keys)
             self._watched[key] = deadline, interrupt
-            # In a forked process, the thread of the parent process does not exist.
+            # A forked process needs a new thread, because the thread of its parent does not exist.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
                 self._thread.start()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-Array = Any  # An Array is an array or a NumPy scalar.
+Array = Any  # The type Array includes NumPy arrays and NumPy scalars.
 
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 _TO_INTEGER: dict[str, Callable[[Array], Array]] = {

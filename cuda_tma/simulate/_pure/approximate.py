@@ -14,7 +14,7 @@ import numpy as np
 from .floating import narrow, of_type, propagating
 from .table import Pure, Spelling, pure
 
-Array = Any  # An Array is an array or a NumPy scalar.
+Array = Any  # The type Array includes NumPy arrays and NumPy scalars.
 
 _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "rcp": lambda a: 1.0 / a,

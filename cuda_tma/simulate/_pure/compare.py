@@ -13,7 +13,7 @@ import numpy as np
 from .._matrix.formats import F32, FORMATS
 from .table import DTYPES, Pure, Spelling, entry, pure
 
-Array = Any  # An Array is an array or a NumPy scalar.
+Array = Any  # The type Array includes NumPy arrays and NumPy scalars.
 Comparison = Callable[[Array, Array], Array]
 
 _INTEGERS = ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64")

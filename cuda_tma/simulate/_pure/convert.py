@@ -13,7 +13,7 @@ from .floating import clamped, propagating
 from .microscaling import NARROW, conversion
 from .table import DTYPES, Pure, Spelling, entry, pure
 
-Array = Any  # An Array is an array or a NumPy scalar.
+Array = Any  # The type Array includes NumPy arrays and NumPy scalars.
 Function = Callable[..., Array]
 
 _INTEGERS = tuple(f"{kind}{width}" for kind in "us" for width in (8, 16, 32, 64))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-Array = Any  # An Array is an array or a NumPy scalar.
+Array = Any  # The type Array includes NumPy arrays and NumPy scalars.
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ from . import exact
 from .integer import halves
 from .table import DTYPES, Pure, Spelling, entry, pure
 
-Array = Any  # An Array is an array or a NumPy scalar.
+Array = Any  # The type Array includes NumPy arrays and NumPy scalars.
 Function = Callable[..., Array]
 
 FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")

@@ -16,7 +16,7 @@ from .table import DTYPES, Pure, Spelling, entry, pure
 INTEGERS = ("u16", "u32", "u64", "s16", "s32", "s64")
 WIDER = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 _CARRYING = ("u32", "s32", "u64", "s64", "b32", "b64")
-Array = Any  # An Array is an array or a NumPy scalar.
+Array = Any  # The type Array includes NumPy arrays and NumPy scalars.
 
 
 def wide(value: Array, dtype: DTypeLike) -> Array:

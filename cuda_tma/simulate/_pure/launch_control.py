@@ -12,7 +12,7 @@ import numpy as np
 
 from .table import Pure, Spelling, entry, pure
 
-Array = Any  # An Array is an array or a NumPy scalar.
+Array = Any  # The type Array includes NumPy arrays and NumPy scalars.
 
 _SECTION = "clusterlaunchcontrol.query_cancel"
 _AXES = tuple(f"get_first_ctaid::{axis}" for axis in "xyz")

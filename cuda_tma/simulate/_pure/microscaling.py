@@ -16,7 +16,7 @@ from .table import DTYPES, Pure, Spelling, pure
 
 __all__ = ["NARROW", "conversion"]
 
-Array = Any  # An Array is an array or a NumPy scalar.
+Array = Any  # The type Array includes NumPy arrays and NumPy scalars.
 
 _SCALE = "ue8m0x2"
 
@@ -36,7 +36,7 @@ def _table(name: str, fraction_bits: int, bias: int, bits: int) -> Format:
     return Format(name, fraction_bits + 1, 1 - bias, largest, len(codes) - 1, lambda code: values[code], encode)
 
 
-# : The table maps a type to the bits of an element and the format of the element.
+#: The table maps a type to the bits of an element and the format of the element.
 _FORMATS = {
     "e2m1x2": (4, _table("e2m1", 1, 1, 4)),
     "e2m3x2": (8, _table("e2m3", 3, 1, 6)),

@@ -8,7 +8,7 @@ import numpy as np
 
 from .table import Pure, Spelling, entry, pure
 
-Array = Any  # An Array is an array or a NumPy scalar.
+Array = Any  # The type Array includes NumPy arrays and NumPy scalars.
 
 _TYPES = (*(f"{kind}{width}" for kind in "bus" for width in (16, 32, 64)), "f32", "f64", "pred", "f16", "bf16")
 _WIDTHS = {"b16": 16, "b32": 32, "b64": 64}

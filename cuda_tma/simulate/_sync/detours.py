@@ -99,7 +99,7 @@ class Detours:
     def __init__(self, geometry: Geometry, scheduler: Scheduler, faults: FaultLog):
         self._geometry, self._scheduler, self._faults = geometry, scheduler, faults
         self._flows: dict[Code, _Flow] = {}
-        # The flag is true if a lane synchronized after other lanes began to wait for it.
+        # The flag is true if a lane has synchronized while other lanes waited for it.
         self._synchronized = np.zeros(geometry.lanes, bool)
 
     def standing(self, group: Group[Any], pc: int, absent: np.ndarray) -> list[Standing]:

@@ -31,9 +31,9 @@ class WarpSync:
 
     def __init__(self, geometry: Geometry, alive: np.ndarray, scheduler: Scheduler, events: Events, detours: Detours):
         self._alive, self._scheduler, self._events, self._detours = alive, scheduler, events, detours
-        # The list contains threads at an instruction that all threads of a mask must reach.
+        # The list contains the threads that wait at an instruction for all threads of its mask.
         self._parked: list[Parked] = []
-        self._met: list[Parked] = []  # The list contains threads that wait at any bar.warp.sync.
+        self._met: list[Parked] = []  # The list contains the threads that wait at bar.warp.sync instructions.
         self._arrived = np.zeros(geometry.lanes, bool)
         self._masks = np.zeros(geometry.lanes, np.uint32)
 

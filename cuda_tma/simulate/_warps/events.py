@@ -120,7 +120,9 @@ class ClusterWait(BarrierEvent):
     instruction: Instruction | None
 
 
-# ---- mbarriers; a position is a byte of `Memory.shared` ----
+# ---- mbarriers ----
+#
+# The position of an mbarrier is its offset in `Memory.shared`.
 
 
 class MbarrierEvent:

@@ -30,7 +30,7 @@ WINDOW_BYTES = 1 << 40
 SHARED_WINDOW = 0x0F00_0000_0000_0000
 LOCAL_WINDOW = 0x0E00_0000_0000_0000
 PARAM_WINDOW = 0x0D00_0000_0000_0000
-# The addresses of functions begin at FUNCTION_WINDOW, at intervals of 16 bytes.
+# The first function has the address FUNCTION_WINDOW, and the next functions follow at intervals of 16 bytes.
 FUNCTION_WINDOW = 0x0C00_0000_0000_0000
 # In a cooperative launch, the memory at GRID_WORKSPACE contains the barrier of the grid.
 GRID_WORKSPACE = 0x0B00_0000_0000_0000

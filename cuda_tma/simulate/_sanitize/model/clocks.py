@@ -112,7 +112,7 @@ class Clocks:
         self.warps = np.zeros((2 + scopes, geometry.lanes // WARP, self.rows.shape[2]), np.int32)
         self.in_c = ClockRows(self.rows, self.warps, self.started, self.visible, self.threads)
         self._apart = np.zeros(geometry.lanes, bool)  # The flag of a lane is true if its clock exceeds its warp's.
-        self._touched = np.zeros(geometry.lanes, bool)  # The element of a lane is true if it was ever true in `_apart`.
+        self._touched = np.zeros(geometry.lanes, bool)  # The flag of a lane is true if it was ever true in `_apart`.
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
         self.releases = Releases(self.slots)
         self.fences = Fences(self.threads, self.slots, self.fitting)
@@ -235,8 +235,8 @@ class Clocks:
         """Begin a new epoch in each lane, so that later accesses differ from earlier ones."""
         self._together.clear()
         here = as_array(lanes)
-        at = here if len(here) > 1 else int(here[0])  # An integer as index takes a quarter of the time of an array.
-        self.rows[::2, at, at % self.threads] += 1  # The slice selects all rows except FENCED.
+        at = here if len(here) > 1 else int(here[0])  # Indexing by an integer takes a quarter of the time.
+        self.rows[::2, at, at % self.threads] += 1  # The slice omits the row FENCED of the clocks.
 
     def memory_fence(self, lanes: Lanes, scope: int = GPU) -> None:
         """Apply a fence: acquire the earlier observations, and keep the clock that later relaxed operations release."""

@@ -50,7 +50,7 @@ class FindingCollector:
         self._counts: dict[tuple, int] = {}
         self._instructions: list[Instruction] = []
         self._sites: dict[int, int] = {}
-        self.undefined: dict[tuple, UndefinedRead] = {}  # The key of an entry is the key of its finding.
+        self.undefined: dict[tuple, UndefinedRead] = {}  # The dictionary maps the key of a finding to its entry.
         self.racing_reads: dict[tuple[Instruction, Instruction], list[tuple]] = {}
 
     def begin(self, parts: Parts) -> None:

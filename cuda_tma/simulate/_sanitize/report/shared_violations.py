@@ -166,7 +166,7 @@ class SharedFenceMissing(SharedPair):
         )
 
 
-# ---- an order that hardware keeps, but that the PTX ISA does not guarantee ----
+# ---- disputed orders ----
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
