@@ -1,4 +1,4 @@
-"""The functions and values that the tests of third-party kernels share."""
+"""The functions and values that several tests of third-party kernels share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A test of a GEMM of CUTLASS on the simulator: persistent and warp-specialized, in clusters of two.
+"""A test of a persistent, warp-specialized GEMM of CUTLASS on the simulator, with clusters of two CTAs.
 
 `data/cutlass_gemm.cu` describes the recording of its PTX and its launch.
 """
@@ -25,7 +25,7 @@ M, N, K = 192, 160, 144
 
 
 def encoded(words: list[str], address: int) -> bytes:
-    """Return the 128 bytes that the recorded call of the driver's encoder gives for another address."""
+    """Return the 128 bytes of a recorded tensor map with a new address."""
     data_type, rank, _, *rest = (int(word, 0) for word in words)
     ends = np.cumsum([rank, rank - 1, rank, rank])
     dims, strides, box, element_strides = (tuple(part.tolist()) for part in np.split(np.array(rest), ends)[:4])
@@ -52,7 +52,7 @@ def replaced(params: bytes, old: bytes, new: bytes) -> bytes:
 
 
 def test_gemm():
-    """Tiles of 128 x 128 x 64 do not divide the sizes, alpha is 2, and beta is 1/2. Every element is compared."""
+    """Every element of the GEMM's result is right, although the tiles of 128 x 128 x 64 do not divide the sizes."""
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-3, 4, (rows, K)).astype(ml_dtypes.bfloat16) for rows in (M, N))
     # The matrix c is column-major, like the matrix d.

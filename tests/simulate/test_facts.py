@@ -1,4 +1,4 @@
-"""Tests of kernels with results of an H200 (`tests/gpu/test_facts.py`): the simulator gives the same results."""
+"""Tests that the simulator gives the results of an H200 for the kernels of `tests/gpu/test_facts.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the fixture for tests of kernels: a launch with an error fails its test."""
+"""Tests of the pytest fixture for kernels, with which a launch with an error fails its test."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KNOWN = "uninitialized-read:sum.cu:3:zeros do as well"
 
 @pytest.fixture
 def run(pytester):
-    """Write tests, run them, and return the output of pytest."""
+    """Write a test file, run the file with pytest, and return the output."""
     pytester.makeconftest(CONFTEST)
 
     def run(tests, *options, ini=""):
@@ -57,7 +57,7 @@ def run(pytester):
 
 
 def test_launches_by_every_function_are_checked(run):
-    """The fixture also checks a sequence of launches that may overlap."""
+    """The pytest fixture also checks a sequence of launches that may overlap."""
     result = run(
         """
 RACE = """
@@ -100,7 +100,7 @@ def test_expected(simulated_gpu):
 
 
 def test_launches_in_the_teardown_of_another_fixture_are_checked(run):
-    """A wrong launch in a teardown is an error of the teardown, and the test passes. The fixture checks each launch of
+    """A wrong launch in the teardown of another fixture is an error of the teardown. The fixture checks each launch of
     a test once."""
     result = run("""
 @pytest.fixture

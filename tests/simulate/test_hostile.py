@@ -1,4 +1,4 @@
-"""Tests of malicious kernels: the simulator reports each, and its memory is bounded."""
+"""Tests of malicious kernels, which the simulator reports with bounded memory."""
 
 from __future__ import annotations
 
@@ -107,13 +107,13 @@ def test_a_defect_is_a_finding(launch, name, monkeypatch):
 
 
 def test_threads_of_large_local_memory_run_fewer_at_a_time(launch):
-    """If 16,384 threads ran at once, they would take 2 GB."""
+    """Threads with large local memory do not all run at once, because 16,384 of the test's threads would take 2 GB."""
     launch("large_locals", (64, 1024), np.zeros(1, np.int32)).raise_for_errors()
 
 
 def test_copies_of_a_statement_are_one_cause(launch):
-    """The four iterations of the loop are eight instructions. The sanitizer reports only one finding for both orders of
-    the two accesses."""
+    """The unrolled loop of the test has eight instructions. The sanitizer reports only one finding for all pairs of
+    their accesses."""
     findings = launch("unrolled", (1, 64), np.zeros(64, np.int32)).errors
     places = [(finding.source, finding.other) for finding in findings]
     assert {finding.kind for finding in findings} == {"race"}
@@ -122,7 +122,7 @@ def test_copies_of_a_statement_are_one_cause(launch):
 
 
 def test_the_heap_has_an_end(launch):
-    """The limit is 8 MiB for all allocations together."""
+    """The heap of a kernel has a limit of 8 MiB for all allocations together."""
     out = np.zeros(1, np.int32)
     launch("keeps", (1, 1), out).raise_for_errors()
     assert out[0] == 8
@@ -143,7 +143,8 @@ def test_an_unknown_instruction_is_reported_with_its_line():
 
 
 def test_python_objects_are_not_numbers(launch):
-    """The array contains pointers to Python objects, which a kernel would overwrite."""
+    """The simulator refuses an array of Python objects, because a kernel would overwrite the pointers to the
+    objects."""
     with pytest.raises(TypeError, match=r"a ndarray was passed \(DLPack only supports"):
         launch("keeps", (1, 1), np.array([None]))
 
@@ -306,8 +307,8 @@ repeat: stacksave.u64 saved;
 
 
 def test_memory_of_a_size_that_threads_compute():
-    """The function and its caller allocate memory, and the caller restores its stack. Together they use half of the
-    limit twenty times."""
+    """In the test, a function and its caller allocate stack memory in a loop, and the caller restores the stack after
+    each iteration."""
     gpu, out = simulate.Device(), np.zeros(96, np.uint32)
     kernel = gpu.load(ALLOCATES, "k")
     assert gpu.launch(simulate.Config(1, 96), kernel, out, 5).findings == ()

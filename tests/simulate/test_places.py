@@ -1,4 +1,4 @@
-"""Tests that a chain of inlined calls is divided into places of the user and places of libraries."""
+"""Tests that divide the places in a chain of inlined calls into the user's source and library code."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of instruction sequences for a GPU: ptxas accepts each form, and a wrong result is reported with its
-instruction."""
+"""Tests of the scalar instruction sequences for GPU tests. ptxas accepts each form, and a report of a wrong result
+contains the instruction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.scalar_forms import forms
 
 
 def run(programs, inputs):
-    """Return the output that a GPU stores according to the table."""
+    """Return the output that a GPU would store according to the simulator's table of instructions."""
     outputs = np.zeros((len(programs), sequences.MOST_SLOTS, sequences.LANES), np.uint64)
     for program, given, stored in zip(programs, inputs, outputs, strict=True):
         held = {
@@ -64,7 +64,8 @@ def test_a_form_that_fails_does_not_stop_the_others(monkeypatch):
 
 
 def test_a_saturation_that_ptxas_loses_is_open():
-    """The exception covers only the recorded operands and value, and only next to the product."""
+    """A missing saturation counts as an exception only for the recorded operands and value, and only next to a
+    product."""
     product, saturated = (forms().index(text) for text in ("mul.lo.s32 d, a, b", "mad.hi.sat.s32 d, a, b, c"))
     with_product = ((product, (0, 1, 0, 0, 0)), (saturated, (1, 0, 1, 0, 0)))
     another = ((product, (0, 2, 0, 0, 0)), (saturated, (1, 0, 1, 0, 0)))
@@ -110,8 +111,8 @@ def test_later_steps_read_earlier_results():
 
 
 def test_the_machine_agrees_with_the_table():
-    """For some forms, the test compares the simulator's operands with the table: registers, immediates, predicates,
-    carries and vectors."""
+    """For some instruction forms with each kind of operand, the simulated machine gives the same results as the
+    table."""
     batch = [*sequences.one_of_each()[::8], *map(sequences.program_of, range(60))]
     inputs = sequences.inputs_of(batch)
     outputs = np.zeros((len(batch), sequences.MOST_SLOTS, sequences.LANES), np.uint64)

@@ -1,4 +1,4 @@
-"""Tests of suppressions, which may match the places and functions of both accesses."""
+"""Tests of suppressions, which match the source lines or the functions of the two accesses in a finding."""
 
 import pytest
 

@@ -53,7 +53,7 @@ class Links(ctypes.Structure):
 
 
 class Gpu:
-    """The fake driver, with arrays as its memory, and the effect of its kernel on them."""
+    """A fake GPU with arrays as memory, whose kernel is a Python function."""
 
     def __init__(self, driver, monkeypatch):
         self.driver, self.arrays, self.variables, self.run = driver, [], {}, lambda: None
@@ -91,8 +91,8 @@ def gpu(driver, monkeypatch):
 
 @pytest.fixture
 def twice(gpu):
-    """Return a kernel, a map of its input, and its output. The kernel adds a number to the fourth element by
-    mistake."""
+    """Return a kernel, a tensor map of the input, and the output array. By mistake, the kernel adds a number to the
+    fourth element."""
     kernel, given, out, error = compiled_kernel(gpu.driver, SOURCE, "twice"), gpu.array(4, 8), gpu.array(32), [0]
     given += np.arange(32).reshape(4, 8)
 
@@ -155,7 +155,7 @@ def test_a_prepared_launch_is_one_still(twice):
 
 
 def test_memory_is_reached_through_structs_tables_and_variables(gpu):
-    """The memory of the argument contains only the addresses of the other memory."""
+    """In the test, the memory of the kernel's argument contains only the addresses of other memory."""
     kernel, arrays = compiled_kernel(gpu.driver, SOURCE, "follow"), [gpu.array(1, dtype=np.int32) for _ in range(40)]
     table, calls = gpu.array(40, dtype=np.uint64), gpu.array(1, dtype=np.int32)
     table[:], calls[:] = [array.ctypes.data for array in arrays], 7
@@ -181,7 +181,7 @@ def test_memory_is_reached_through_structs_tables_and_variables(gpu):
 
 
 def test_ptx_is_taken_from_its_owner(gpu, twice):
-    """The kernel belongs to a Program of cuda.core, which the watch finds by the kernel's name."""
+    """In the test, a kernel belongs to a Program of cuda.core, which the package finds by the name of the kernel."""
     kernel, tensor_map, out, _ = twice
     compiled, handle = compiled_of(kernel), next(HANDLES)
     gpu.driver.kernels[handle] = compiled.lowered_name, parameter_sizes(compiled)
@@ -280,7 +280,8 @@ def test_an_exception_in_the_block_ends_the_watch(gpu, error):
 
 
 def test_another_thread_launches_after_the_comparison(gpu, twice):
-    """The second thread would change the memory that the first thread compares."""
+    """A second thread launches only after the comparison, because its launch would change the memory that the first
+    thread compares."""
     kernel, tensor_map, out, _ = twice
     compute, order = gpu.run, []
 

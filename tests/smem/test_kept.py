@@ -1,5 +1,5 @@
-"""Tests of cached results for params: the results do not depend on the address, their number is limited, and none is
-wrong."""
+"""Tests of the cache of results for tensor map parameters. The cached results do not depend on the address, and their
+number is limited."""
 
 import dataclasses
 import tracemalloc

@@ -1,5 +1,4 @@
-"""Tests of shared memory: the permutation of every swizzle, footprints, offsets and their inverse, and bank
-conflicts."""
+"""Tests of swizzles, offsets and bank conflicts of tiles in shared memory."""
 
 import dataclasses
 import itertools
@@ -324,7 +323,7 @@ def test_the_worst_read_names_its_words():
 
 
 def test_boxes_that_do_not_fit_are_compared_up_to_64_times_shared_memory(monkeypatch):
-    """The test omits reads of such a box, because they take seconds."""
+    """The test omits reads of very large boxes, because such reads take seconds."""
     monkeypatch.setitem(_banks._ACCESSES, "row", lambda params: [np.arange(3)])
     assert shared.worst_read(matrix((1024, 64 * 227), T.UINT8), "row").tolist() == [0, 1, 2]
     with pytest.raises(TensorMapError, match="the box takes 14877696 bytes of shared memory, but a thread block has"):

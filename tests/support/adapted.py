@@ -1,4 +1,5 @@
-"""A run of a script with the adapters, as in ``cuda-tma sanitize``, which writes its launches."""
+"""The run of a script with the adapters of runtimes, as in ``cuda-tma sanitize``, which records the script's
+launches."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Ran(NamedTuple):
-    """The end of a script: its status and output, each launch as a mapping, and the notes."""
+    """The results of a script, which are its status, its output, its launches and its notes."""
 
     status: int
     output: str
@@ -36,16 +37,16 @@ class _Sink:
         self.notes: list[str] = []
 
     def begun(self, launch: Launched) -> None:
-        """Accept a launch before it runs."""
+        """Receive a launch before it runs."""
 
     def ended(self, launch: Launched) -> None:
-        """Store a launch."""
+        """Store a launch that has ended."""
         findings = [] if launch.report is None else [_finding(each) for each in launch.report.findings]
         known = {"kernel": launch.kernel, "runtime": launch.runtime, "skipped": launch.skipped}
         self.launches.append({**known, "findings": findings})
 
     def noted(self, text: str) -> None:
-        """Store a note."""
+        """Store a note of the session."""
         self.notes.append(text)
 
 
@@ -61,8 +62,7 @@ def ran(script: Path, schedules: int = 2, timeout: float = 300, **environment: s
 
 
 def ran_apart(scripts: Sequence[Path], runtime: str) -> list[Ran]:
-    """Run each script in a fork of one process that has imported the runtime, because the import takes most of the
-    time."""
+    """Run each script in a fork of one process that has imported the runtime, because the import is slow."""
     done = _started(["--apart", runtime, *map(str, scripts)], 300, {})
     assert done.returncode == 0, done.stderr
     statuses = json.loads(done.stdout.splitlines()[-1])
@@ -116,7 +116,7 @@ def _run_in_fork(script: Path, sink: _Sink) -> int:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run a script, or several scripts in forks, and write launches and notes next to each."""
+    """Run a script, or several scripts in forks, and write the launches and notes to a file next to each script."""
     if arguments[0] != "--apart":
         script, schedules = arguments
         _run(Path(script), _with_adapters(int(schedules)))

@@ -1,4 +1,4 @@
-"""Kernels of four threads that write to arrays, and arrays for them."""
+"""Kernels of four threads that write to arrays, and arrays as their arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Launches of one kernel with equal arguments by cuda_tma.launch on the fake driver, and by the simulator."""
+"""Launches of one kernel with equal arguments by two functions, cuda_tma.launch on the fake driver and the simulator's
+launch."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ class Doors:
     def refusals(
         self, parameters: str, *arguments: Any, config: Any = CONFIG, attribute: str = ""
     ) -> tuple[Outcome, Outcome]:
-        """Return the refusal of each launch function. A callable argument receives its create_tensor_map, and makes a
-        tensor map."""
+        """Return the error of each launch function. A callable argument receives the function's create_tensor_map, and
+        makes a tensor map."""
         compiled = _compiled(parameters, attribute)
         simulated = self.gpu.compile(_source(parameters, attribute), "k")
         handle = next(HANDLES)

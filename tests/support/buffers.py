@@ -15,8 +15,8 @@ class PyBuffer(ctypes.Structure):
 
 
 def asked(value, flags):
-    """Return the fields of the buffer: address, bytes, readonly, itemsize, dimensions, format, shape, strides and the
-    rest. A refusal is a BufferError."""
+    """Return the fields of an object's buffer (PEP 3118), such as the address, the format, the shape and the strides.
+    Raise a BufferError for a refusal."""
     buffer = PyBuffer(suboffsets=1, internal=1)
     ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(value), ctypes.byref(buffer), flags)
     try:
@@ -40,8 +40,8 @@ def asked(value, flags):
 
 
 def check_read_only_bytes(value, address, size_bytes):
-    """Check that the buffer has `size_bytes` bytes at `address`, fills only the requested fields, and permits no
-    write."""
+    """Check that an object's buffer has `size_bytes` bytes at `address`, fills only the requested fields, and permits
+    no write."""
     for flags in range(0, STRIDES + FORMAT + 1, 4):
         shape = size_bytes if flags & ND else None
         strides = 1 if flags & STRIDES == STRIDES else None

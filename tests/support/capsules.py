@@ -1,4 +1,4 @@
-"""DLPack capsules with arbitrary content: forms that no library exports, and old forms. Source: dlpack.h."""
+"""DLPack capsules with arbitrary content, including old forms and forms that no library exports (source: dlpack.h)."""
 
 import ctypes
 
@@ -66,7 +66,7 @@ class Exporter:
 
 
 class OldExporter(Exporter):
-    """An exporter without max_version, as before DLPack 1.0."""
+    """An exporter whose method __dlpack__ does not accept max_version, as before DLPack 1.0."""
 
     def __init__(self, *arguments, **keywords):
         super().__init__(*arguments, versioned=False, **keywords)
@@ -82,7 +82,7 @@ def name_of(capsule):
 
 
 class ExchangeAPI(ctypes.Structure):
-    """DLPackExchangeAPI, of which the package calls one function."""
+    """The C structure DLPackExchangeAPI, of which the package calls one function."""
 
     _fields_ = (
         ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("previous", ctypes.c_void_p),
@@ -96,7 +96,8 @@ FROM_OBJECT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(c
 
 
 def exchanging(versions, export, name=b"dlpack_exchange_api"):
-    """Return a type with DLPack's C exchange API in these versions, newest first. Each calls `export(tensor, out)`."""
+    """Return a type with DLPack's C exchange API in the given versions, newest first. Each version calls
+    `export(tensor, out)`."""
     function = FROM_OBJECT(export)
     apis = [ExchangeAPI(major=major, minor=minor) for major, minor in versions]
     for api, previous in zip(apis, [*apis[1:], None], strict=True):

@@ -1,4 +1,4 @@
-"""Kernels that NVRTC compiles for the fake driver, which has the sizes and types of their parameters."""
+"""Kernels that NVRTC compiles, and whose parameter sizes and types the fake driver reports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _compiled(source, name, constants, defines):
 
 
 def parameter_sizes(compiled: Compiled) -> list[int]:
-    """Return the bytes of each parameter, as declared in PTX."""
+    """Return the size of each parameter in bytes, as declared in PTX."""
     _, _, behind = compiled.ptx.partition(f".entry {compiled.lowered_name}(")
     declared = behind.partition(")")[0]
     return [int(bits) // 8 * int(count or 1) for _, bits, count in _PARAMETER.findall(declared)]

@@ -15,7 +15,7 @@ DTYPES = ("uint8", "uint16", "uint32", "uint64")
 
 
 class Load(NamedTuple):
-    """An im2col load: its part of the matrix, and the operands of the instruction."""
+    """An im2col load, with its part of the unfolded matrix, and with the operands of the instruction."""
 
     # The field contains the first output pixel of the load.
     row: int
@@ -53,7 +53,7 @@ class Case:
         return self.elements.shape[0] * int(np.prod(self.geometry.output_extents(self.extents)))
 
     def loads(self):
-        """Return all loads that fill the matrix, for each column of pixels, tap of the filter, and chunk of
+        """Return all im2col loads that fill the unfolded matrix, for each column of pixels, filter tap, and chunk of
         channels."""
         taps = [range(size) for size in self.geometry.kernel_size]
         for row in range(0, self.rows, self.pixels_per_column):
@@ -64,13 +64,13 @@ class Case:
                     yield Load(row, tap, channel, at, self.geometry.offsets(place))
 
     def expected(self):
-        """Return the matrix (output pixels, taps, channels), padded with zeros to whole columns and chunks."""
+        """Return the unfolded matrix (output pixels, taps, channels), padded with zeros to whole columns and chunks."""
         matrix = unfold(self.elements, self.geometry)
         rows, channels = -matrix.shape[0] % self.pixels_per_column, -matrix.shape[2] % self.channels_per_pixel
         return np.pad(matrix, ((0, rows), (0, 0), (0, channels)))
 
     def smem_bytes(self):
-        """Return the place in shared memory of each byte of each pixel of a column."""
+        """Return the offset in shared memory of each byte of a column's pixels."""
         row_bytes = self.channels_per_pixel * self.elements.itemsize
         span = row_bytes if self.swizzle == "NONE" else SPAN_BYTES[self.swizzle]
         offset = np.arange(self.pixels_per_column)[:, None] * span + np.arange(row_bytes)
@@ -122,7 +122,7 @@ def random_geometry(rng, dims):
 
 
 def random_case(rng, dims, loads=60, column_bytes=32 * 1024):
-    """Return a case of about `loads` loads, with at most `column_bytes` bytes of shared memory."""
+    """Return a random convolution with about `loads` loads, each of at most `column_bytes` bytes of shared memory."""
     extents, geometry = random_geometry(rng, dims)
     dtype, swizzle = np.dtype(str(rng.choice(DTYPES))), str(rng.choice(list(SPAN_BYTES)))
     unit = 16 // dtype.itemsize

@@ -1,4 +1,4 @@
-"""The kernels of tests/corpus: their first lines as values, and their launches on the simulator."""
+"""The kernels of tests/corpus, with the settings in their first lines, and their launches on the simulator."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CorpusKernel:
 
     @property
     def name(self) -> str:
-        """The folder and the name of the file."""
+        """The name of the kernel's file, with its folder."""
         return f"{self.path.parent.name}/{self.path.stem}"
 
 
@@ -63,7 +63,7 @@ def _read(path: Path) -> CorpusKernel:
 
 
 def run(kernel: CorpusKernel, **settings: Any) -> tuple[simulate.Report, list[Any], list[Any]]:
-    """Launch a kernel; return the report, and the arguments before and after the launch."""
+    """Launch a kernel on the simulator. Return the report, and the arguments before and after the launch."""
     gpu = simulate.Device(**settings)
     compiled = gpu.compile(kernel.path, "kernel")
     before = [_value(given) for given in kernel.launch["arguments"]]

@@ -1,4 +1,4 @@
-"""Common parts of the tests of codec, rules, explain and diff: recorded encoder calls, and legal tensor maps."""
+"""Recorded calls of the driver's encoders, and random legal tensor maps, for tests of the codec and of the rules."""
 
 import gzip
 import json
@@ -115,8 +115,8 @@ def _draw_pixels(draw, common):
 
 
 def _draw_corners(draw, limit, common):
-    """Draw corners with at least one pixel between them. The driver pairs them with extents from 0 on if interleaved,
-    otherwise from 1 on."""
+    """Draw corners with at least one pixel between them. The driver pairs the corners with extents from dimension 0 on
+    in an interleaved layout, and otherwise from dimension 1 on."""
     rank = len(common["global_dim"])
     extents = common["global_dim"][0 if common["interleave"] else 1 :][: rank - 2]
     lower = _draw_array(draw, -limit, limit - 1, rank - 2)
@@ -126,8 +126,7 @@ def _draw_corners(draw, limit, common):
 
 @st.composite
 def legal_params(draw, compute_capability=(9, 0)):
-    """Draw tiled and im2col params over the whole range of every field. They are legal by construction, without
-    `check`."""
+    """Draw legal tiled and im2col params over the whole range of every field, without a call of `check`."""
     later = compute_capability >= (10, 0)
     data_type = draw(st.sampled_from(range(16 if later else 13)))
     swizzle = draw(st.sampled_from((0, 3, 4) if data_type >= 13 else range(7 if later else 4)))
@@ -150,7 +149,7 @@ def legal_params(draw, compute_capability=(9, 0)):
 
 @st.composite
 def legal_wide_params(draw):
-    """Draw im2col wide params of compute capability 10.0, with corners in the range of the plain im2col map."""
+    """Draw im2col wide params for compute capability 10.0, with corners in the range of plain im2col maps."""
     rank, data_type = draw(st.integers(3, 5)), draw(st.sampled_from(range(16)))
     common = _draw_common(draw, rank, data_type, draw(st.sampled_from((3, 4))), (0, 1, 2) if data_type < 15 else (0,))
     lower, upper = sorted(_draw_array(draw, -_CORNER_LIMIT[rank], _CORNER_LIMIT[rank] - 1, 2))

@@ -1,4 +1,4 @@
-"""Operands for which the kernels of two examples give exact results, on a GPU and on the simulator.
+"""Operands for which the kernels of two examples give exact results on a GPU and on the simulator.
 
 The checks of the examples themselves allow the error of a sum, which may hide a wrong row or a wrong rounding.
 """

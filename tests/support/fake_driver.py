@@ -1,9 +1,9 @@
-"""A stand-in for the CUDA driver, so that the extension modules run without a GPU.
+"""A stand-in for the CUDA driver, by which the extension modules run without a GPU.
 
-The encoder uses the package: it writes the bytes of ``encode``, and accepts the maps that ``check`` accepts. Like
-driver 580, it also accepts im2col wide maps on every device. Tests compare the encoder with recordings of the real
-driver. Its memory is a list of address ranges. A test can make any entry point fail. The stand-in stores the last calls
-with their arguments.
+The encoder of the stand-in writes the bytes of ``encode``, and accepts the maps that ``check`` accepts. Like driver
+580, it also accepts im2col wide maps on every device. Tests compare the encoder with recordings of the real driver. The
+memory of the stand-in is a list of address ranges. A test can make any entry point fail. The stand-in stores the last
+calls with their arguments.
 """
 
 import ctypes
@@ -85,8 +85,8 @@ def _within(address, ranges):
 
 
 def _judged_as(params, compute_capability):
-    """Return the params as the driver checks them: driver 580 accepts wide maps on 9.0, as im2col maps with corners
-    along W only."""
+    """Return the params that the driver checks. Driver 580 checks an im2col wide map on compute capability 9.0 as an
+    im2col map with corners along W only."""
     if compute_capability >= (10, 0) or not isinstance(params, cuda_tma.Im2colWideParams):
         return params
     common = {f.name: getattr(params, f.name) for f in fields(cuda_tma.Im2colParams) if hasattr(params, f.name)}
@@ -100,7 +100,7 @@ def _judged_as(params, compute_capability):
 
 @dataclass
 class FakeDriver(FakeGraphs):
-    """The state that the entry points read, and the launches."""
+    """The state of the fake driver, which its entry points read, and the recorded launches."""
 
     context: int = 0xC0DE
     stream_context: int = 0xC0DE
@@ -150,7 +150,7 @@ class FakeDriver(FakeGraphs):
     _parameters: tuple = None
 
     def install(self, without=()):
-        """Replace the real driver by this stand-in, without some of its entry points."""
+        """Replace the real driver by the stand-in, without the given entry points."""
         # The stand-in keeps the ctypes functions, because the pointer to a function is valid only while its Python
         # object exists.
         self._functions = {
@@ -170,7 +170,7 @@ class FakeDriver(FakeGraphs):
         return answer
 
     def called(self, name):
-        """Return the arguments of the last calls of an entry point."""
+        """Return the arguments of the last calls of a driver function."""
         return [arguments for each, arguments in self.calls if each == name]
 
     def cuTensorMapEncodeTiled(self, target, data_type, rank, address, dims, strides, box, steps, *enums):
@@ -197,7 +197,7 @@ class FakeDriver(FakeGraphs):
         ))  # fmt: skip
 
     def _head(self, data_type, rank, address, dims, strides, steps, enums):
-        """Return the parameters of all modes."""
+        """Return the encoder's arguments that all modes of tensor maps have."""
         named = dict(zip(("interleave", "swizzle", "l2_promotion", "oob_fill"), enums, strict=True))
         return {
             "data_type": data_type, "global_address": address, "global_dim": array(u64, dims, rank),
@@ -205,7 +205,7 @@ class FakeDriver(FakeGraphs):
         }  # fmt: skip
 
     def write_map(self, target, params):
-        """Write a map, for each of the three encoders."""
+        """Write a tensor map, as each of the driver's three encoders does."""
         if not self.context:
             return 201
         self.encoded += 1
@@ -216,7 +216,7 @@ class FakeDriver(FakeGraphs):
         return 0
 
     def cuTensorMapReplaceAddress(self, target, address):
-        """Write half of the address if `half_replaced` is set, and then fail."""
+        """Replace the address in a tensor map. If `half_replaced` is set, write only half of the address, and fail."""
         fails = self.half_replaced and address >= self.half_replaced_from
         ctypes.memmove(target, address.to_bytes(8, "little"), 2 if fails else 8)
         return self.half_replaced if fails else 0
@@ -253,7 +253,8 @@ class FakeDriver(FakeGraphs):
         return 0
 
     def cuPointerGetAttribute(self, out, attribute, address):
-        """Return the memory's type (1 host, 2 device), whether it is managed, or the ordinal of its device."""
+        """Return an attribute of memory, which is the type (1 for host, 2 for device), the managed flag, or the ordinal
+        of the device."""
         ordinal = next((self.allocated[each] for each in self.allocated if _within(address, [each])), None)
         is_managed = _within(address, self.managed)
         if not is_managed and ordinal is None and not _within(address, self.pinned):
@@ -309,14 +310,13 @@ class FakeDriver(FakeGraphs):
         return 0
 
     def cuKernelGetFunction(self, out, kernel):
-        """Return a function whose handle differs from the kernel's handle (a multiple of 16), and differs in each
-        context."""
+        """Return a function handle that differs from the kernel's handle, and that differs in each context."""
         out[0] = kernel | self.context & 15
         self.kernels[out[0]] = self.kernels[kernel]
         return 0
 
     def cuKernelGetAttribute(self, out, attribute, kernel, device):
-        """Return static shared memory, or the limit on dynamic shared memory: 48 KB for both until the limit is set."""
+        """Return the static shared memory of a kernel, or the limit on its dynamic shared memory."""
         static = self.shared_bytes.get(kernel, 0)
         out[0] = {1: static, 8: self.shared_limits.get((kernel, device), 48 * 1024 - static)}[attribute]
         return 0

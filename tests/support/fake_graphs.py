@@ -1,4 +1,4 @@
-"""The graphs of the fake driver: kernel nodes, and the user objects that a graph keeps."""
+"""The graphs of the fake driver, with kernel nodes, and with the user objects that a graph keeps."""
 
 import ctypes
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ PARAMETERS_BEGIN = 0x210  # Kernel parameters begin at address 0x210 of constant
 
 
 def offsets(sizes):
-    """Return the places of parameters with these sizes in their block, as on driver 580. A first map is at 112."""
+    """Return the offsets of parameters with given sizes in a parameter block, as on driver 580."""
     offsets, end = [], PARAMETERS_BEGIN
     for size in sizes:
         alignment = min(size, 128 if size == 128 else 8)
@@ -45,7 +45,7 @@ def offsets(sizes):
 
 @dataclass
 class Launch:
-    """The arguments of cuLaunchKernelEx: the bytes of each argument, and the configuration."""
+    """The arguments of a call of cuLaunchKernelEx, with the bytes of each kernel argument."""
 
     function: int
     arguments: list[bytes]
@@ -67,7 +67,8 @@ class KernelNodeParams(ctypes.Structure):
 
 @dataclass
 class Node:
-    """A kernel node, with its arguments in the definition, and in each executable graph that was changed."""
+    """A kernel node with its arguments in the graph's definition, and in each executable graph with changed
+    arguments."""
 
     launch: Launch
     kernel: int
@@ -108,7 +109,7 @@ class FakeGraphs:
         return 0
 
     def cuGraphKernelNodeGetParams(self, node, params):
-        """Return pointers into the node's own memory, as the driver does."""
+        """Return parameters with pointers into the node's own memory, as the driver does."""
         found = KernelNodeParams.from_address(params)
         ctypes.memset(params, 0, ctypes.sizeof(found))
         own, values = self.nodes[node], self.nodes[node].launch.arguments
@@ -166,7 +167,7 @@ class FakeGraphs:
         return 0
 
     def destroy_graph(self, graph, call=lambda destroy, value: destroy(value)):
-        """Release the user objects of the graph, as cuGraphDestroy does. The package does not call cuGraphDestroy."""
+        """Release the user objects of a graph, as cuGraphDestroy does."""
         for each, user_object in [*self.kept]:
             if each == graph:
                 self.kept.remove((each, user_object))
@@ -174,8 +175,8 @@ class FakeGraphs:
 
 
 def call_on_a_native_thread(function, value):
-    """Call a function as the driver calls the destructor of a user object: on a thread without Python state, while the
-    caller has the GIL."""
+    """Call a function on a thread without Python state, as the driver calls the destructor of a user object. The
+    calling thread has the GIL meanwhile."""
     library, thread = ctypes.PyDLL(None), u64()
     assert library.pthread_create(ctypes.byref(thread), None, function, pointer(value)) == 0
     assert library.pthread_join(thread, None) == 0

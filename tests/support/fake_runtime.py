@@ -1,6 +1,7 @@
-"""A runtime for tests of sessions. The simulator compiles its kernels to PTX, and a session receives its launches.
+"""A fake runtime for tests of sessions. The simulator compiles the runtime's kernels to PTX, and a session receives the
+launches.
 
-Scripts of tests import it with ``import fake_runtime``, with this folder on their path.
+The scripts of tests import the module as ``fake_runtime``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Runs of ``cuda-tma`` commands in forks of one process that has imported the package, because the import takes
-long."""
+"""Runs of ``cuda-tma`` commands in forks of one process that has imported the package, because the import is slow."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ def run_forked(
     limits: Mapping[int, int] | None = None,
     seconds: int = 300,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command with the resource limits of ``resource``, and end it by SIGALRM after its time."""
+    """Run a command with limits of the module ``resource``, and end the command by SIGALRM after its time limit."""
     asked = {
         "arguments": [str(each) for each in arguments],
         "folder": str(folder or Path.cwd()),
@@ -46,7 +45,7 @@ def run_forked(
 
 @cache
 def _server() -> subprocess.Popen[str]:
-    """Start the process, which ends when its input ends, together with this process."""
+    """Start the process that forks, which ends when its standard input is closed."""
     command = [sys.executable, "-m", "tests.support.forked"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, **pipes)

@@ -15,7 +15,7 @@ from tests.support.compiled_kernels import compiled_kernel
 
 
 def hosted_example(name, driver, monkeypatch, source=None):
-    """Return the module of the example, with another `source` of its kernel if one is given."""
+    """Return the module of an example. If `source` is given, replace the source of the example's kernel."""
     module = example(name)
     if source is not None:
         monkeypatch.setattr(module, "SOURCE", source)
@@ -60,14 +60,14 @@ def _create_tensor_maps(tensors, options):
 
 
 class _Memory:
-    """The device of cuda.core from which an upload allocates memory."""
+    """A stand-in for the device of cuda.core from which an upload allocates memory."""
 
     def __init__(self, device_id):
         self.memory_resource = SimpleNamespace(allocate=lambda size, stream: core.Buffer.from_handle(1 << 33, size))
 
 
 class _Device:
-    """The device of the fake driver."""
+    """A stand-in for the current device, on the fake driver."""
 
     properties = SimpleNamespace(multiprocessor_count=2)
 
@@ -93,7 +93,7 @@ class _Map:
 
 
 class _Kernel:
-    """The attributes of a kernel that the examples use."""
+    """A stand-in for a kernel, with the attributes that the examples use."""
 
     def __init__(self, kernel):
         self.kernel = kernel

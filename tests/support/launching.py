@@ -1,4 +1,4 @@
-"""Common parts of the tests of launches: handles of kernels, a configuration, and a stream of another library."""
+"""The kernel handles, the configuration and the foreign stream that several tests of launches share."""
 
 from cuda import core
 
@@ -23,7 +23,7 @@ def kernel_name(*parameters):
 
 
 def _mangled_map(map_type):
-    """Return the mangled name without a compiler's abbreviations, which a parser need not expand."""
+    """Return a mangled name of a typed map without the abbreviations (substitutions) of a compiler."""
 
     def mangled(name, *arguments):
         return f"N8cuda_tma{len(name)}{name}I{''.join(arguments)}EE"

@@ -6,7 +6,8 @@ import struct
 
 
 def machine_code(cubin: bytes) -> dict[str, bytes]:
-    """Return the instructions of each kernel by its name. Source: ELF-64 object file format, section header table."""
+    """Return the instructions of each kernel in a cubin, by the kernel's name (source: ELF-64 object file format,
+    section header table)."""
     (table,) = struct.unpack_from("<Q", cubin, 0x28)
     entry_bytes, count, of_names = struct.unpack_from("<HHH", cubin, 0x3A)
     sections = [struct.unpack_from("<I4xQQQQ", cubin, table + i * entry_bytes) for i in range(count)]

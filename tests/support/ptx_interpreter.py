@@ -1,9 +1,9 @@
-"""An interpreter of the PTX of one thread, which gives the effect of a function of the header without a GPU.
+"""An interpreter of PTX for one thread, by which tests find the effects of a device header's function without a GPU.
 
-Registers contain integers, or the text of unknown values. Arguments are names. The result of an instruction whose
-operands are names is the text of the instruction, so that `mapa.shared::cluster.u32(shared(full), rank)` can be an
-operand of the next instruction. The interpreter executes arithmetic, moves and branches; any other instruction is an
-effect that the caller receives.
+In the interpreter, registers contain integers, or the text of unknown values. Kernel arguments are names. The result of
+an instruction whose operands are names is the text of the instruction, so that `mapa.shared::cluster.u32(shared(full),
+rank)` can be an operand of the next instruction. The interpreter executes arithmetic, moves and branches. Any other
+instruction is an effect that the caller receives.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ SHARED = ("void*", "Barrier*", "TensorMap*", "LaunchResponse*")
 
 
 def execute(text: str, arguments: Iterable[Value]) -> Generator[Effect, Value | None, None]:
-    """Yield the effects of the one kernel of a PTX text in order. An effect with a result receives it by send()."""
+    """Yield the effects of the only kernel in a PTX text, in order. The caller passes the result of an effect by
+    send()."""
     names = re.findall(r"\.param [^\n]*?(kernel_param_\d+)", text)
     registers: dict[str, Value] = dict(zip(names, arguments, strict=True)) | {"%lanemask_lt": 0}
     instructions, labels = _parse(text)
@@ -94,7 +95,7 @@ def _parse(text: str) -> tuple[list[tuple[str, str, list[str]]], dict[str, int]]
 
 
 def _pure(opcode: str) -> Callable[..., Value] | None:
-    """Return the function of an opcode on its operands, or None if the instruction is an effect."""
+    """Return the Python function that computes an opcode's result, or None if the instruction is an effect."""
     if opcode == "activemask.b32":
         # The interpreter runs one thread, which is the only active thread of its warp.
         return lambda: 1
@@ -119,7 +120,8 @@ def _text(opcode: str, operands: Iterable[Value]) -> str:
 
 
 def _value(operand: str, registers: Mapping[str, Value]) -> Value:
-    """Return an operand with its registers replaced and [address + offset] added."""
+    """Return the value of an operand, in which values replace the registers, and in which the sum [address + offset] is
+    computed."""
     if re.fullmatch(r"-?(?:0[xX][0-9a-fA-F]+|\d+)", operand):
         return int(operand, 0)
     if operand in registers:
@@ -136,7 +138,8 @@ def _number(value: Value) -> int:
 
 
 def trace(text: str, arguments: Iterable[Value], answers: Iterable[Value] = ()) -> list[str]:
-    """Return the effects as lines of PTX. Waits and elections receive `answers` in order, and then 1."""
+    """Return the effects of a kernel as lines of PTX. The results of waits and elections are `answers` in order, and
+    then 1."""
     thread, rest = execute(text, arguments), iter(answers)
     lines: list[str] = []
     answer: Value | None = None
@@ -150,9 +153,9 @@ def trace(text: str, arguments: Iterable[Value], answers: Iterable[Value] = ()) 
 
 
 def source_of(header: str, parameters: Mapping[str, str], statements: Iterable[str]) -> str:
-    """Return a kernel with these parameters (name: type) that marks each statement with an effect of its own.
+    """Return a kernel with given parameters (name: type), in which an effect marks the beginning of each statement.
 
-    The compiler does not know that a parameter stands for shared memory, because no real parameter points there.
+    The compiler assumes that no parameter points to shared memory.
     """
     hidden = "".join(f'asm volatile("" : "+l"({name})); ' for name, kind in parameters.items() if kind in SHARED)
     body = hidden + "\n    ".join(
@@ -173,7 +176,7 @@ def effects(
     answers: Iterable[Value] = (),
     target: str = "compute_90a",
 ) -> dict[str, str]:
-    """Return the effects of each C++ statement, as PTX with the names of the kernel's parameters."""
+    """Return the effects of each C++ statement as lines of PTX with the names of the kernel's parameters."""
     statements = list(statements)
     lines = trace(ptx(source_of(header, parameters, statements), target), parameters, answers)
     before, *blocks = re.split(r"nanosleep.u32 \d+\n?", "\n".join(lines) + "\n")

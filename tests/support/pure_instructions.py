@@ -35,7 +35,7 @@ def entry_of(text: str) -> Pure:
 
 
 def compute(text: str, *sources):
-    """Return the instruction's results on these lanes. Both arguments and results are the bits as integers."""
+    """Return an instruction's results on given lanes. The arguments and the results are bits as integers."""
     entry = entry_of(text)
     lanes = [
         np.array(source, f"u{dtype.itemsize}").view(dtype) for source, dtype in zip(sources, entry.sources, strict=True)
@@ -61,7 +61,7 @@ def signed(value: int, width: int) -> int:
 
 
 def integers_of(type_: str) -> st.SearchStrategy[int]:
-    """Draw bits of an integer type: arbitrary bits, and often values at a limit."""
+    """Draw bits of an integer type, which are often values at a limit of the type."""
     width = 8 * TYPE_BYTES[type_]
     ends = [0, 1, 2, (1 << width) - 1, 1 << width - 1, (1 << width - 1) - 1, (1 << width // 2) - 1, 1 << width // 2]
     return st.sampled_from(ends) | st.integers(0, (1 << width) - 1)
@@ -81,7 +81,7 @@ LAYOUT = {
 
 
 def value_of(bits: int, type_: str) -> Fraction | float:
-    """Return a fraction, infinity or NaN. The value -0 is the float -0.0."""
+    """Return the value of floating-point bits as a fraction, an infinity, NaN, or the float -0.0."""
     exponent_bits, fraction_bits = LAYOUT[type_]
     bias = (1 << exponent_bits - 1) - 1
     negative, exponent = bits >> exponent_bits + fraction_bits & 1, bits >> fraction_bits & (1 << exponent_bits) - 1
@@ -99,7 +99,8 @@ def value_of(bits: int, type_: str) -> Fraction | float:
 
 
 def bits_of(value: Fraction | float, type_: str, mode: str = "rn") -> int:
-    """Return the bits of the value rounded once, with NaN as on the GPU. The values -0.0 and infinity are floats."""
+    """Return the bits of a value that is rounded once, with the NaN of a GPU. The values -0.0 and infinity are
+    floats."""
     exponent_bits, fraction_bits = LAYOUT[type_]
     width = exponent_bits + fraction_bits
     bias = (1 << exponent_bits - 1) - 1
@@ -138,7 +139,7 @@ def flushed(value: Fraction | float, type_: str) -> Fraction | float:
 
 
 def flushed_result(value: Fraction | float, type_: str, mode: str) -> Fraction | float:
-    """Flush subnormals like `flushed`, unless the result rounds to a normal number with unlimited exponents."""
+    """Flush a subnormal result to zero, unless the result would round to a normal number with unlimited exponents."""
     least = Fraction(2) ** (2 - (1 << LAYOUT[type_][0] - 1))
     if isinstance(value, float) or not value or abs(value) >= least:
         return value
@@ -150,7 +151,8 @@ def flushed_result(value: Fraction | float, type_: str, mode: str) -> Fraction |
 
 
 def floats_of(type_: str) -> st.SearchStrategy[int]:
-    """Draw bits of a format: arbitrary bits, or few ones in the significand with near exponents, so that sums tie."""
+    """Draw bits of a floating-point format. Many values have few ones in the significand and similar exponents, so that
+    sums are ties."""
     exponent_bits, fraction_bits = LAYOUT[type_]
     bias, top = (1 << exponent_bits - 1) - 1, (1 << exponent_bits) - 1
     single = st.integers(0, fraction_bits - 1).map(lambda place: 1 << place)

@@ -1,4 +1,4 @@
-"""The Python versions for which wheels are built, and those on this machine."""
+"""The Python versions for which wheels are built, and the search for their executables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.14t")
 
 
 def find_python(asked: str) -> str | None:
-    """Return the executable of a Python version or path, or None if it does not exist here."""
+    """Return the executable of a Python version, or None if the machine does not have this version."""
     command = shutil.which(f"python{asked}") or shutil.which(asked)
     if command is None:
         return None

@@ -1,6 +1,6 @@
 """The complete reports of the example kernels, which ``tests/data/reports`` contains.
 
-``make bless`` (``python -m tests.support.report_snapshots``) writes them and shows the difference.
+``make bless`` (``python -m tests.support.report_snapshots``) writes the reports and shows the difference.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ REPORTS = {
 
 
 def on_disk() -> dict[str, str]:
-    """Return the snapshots by name."""
+    """Return the stored reports by name."""
     return {str(path.relative_to(FOLDER).with_suffix("")): path.read_text() for path in sorted(FOLDER.rglob("*.txt"))}
 
 
 @contextmanager
 def _reported() -> Iterator[list[simulate.Report]]:
-    """Record the report of each launch."""
+    """Record the report of each launch on a device in a list."""
     launch, reports = simulate.Device.launch, []
 
     def recorded(*args, **keywords):
@@ -91,7 +91,7 @@ def _reported() -> Iterator[list[simulate.Report]]:
 
 
 def _text(report: simulate.Report, source: str) -> str:
-    """Return all findings with lines of the source."""
+    """Return the text of all findings in a report, with lines of the source."""
     files = {place.file for finding in report.findings for places in _places(finding) for place in places}
     texts = dict.fromkeys((file for file in files if file.endswith(".cu")), source)
     sources = Sources(Path("kernel.cu"), texts=texts)
@@ -104,14 +104,14 @@ def _places(finding: simulate.Finding) -> list[tuple[simulate.Place, ...]]:
 
 
 def _plain(text: str) -> str:
-    """Return a text without folders, lines of headers and addresses, which differ between machines and versions."""
+    """Return a text without folders, header lines and addresses, because these differ between machines and versions."""
     text = re.sub(r"\S*/([\w.]+\.(?:cuh?|h):)", r"\1", text)
     text = re.sub(r"(\.(?:cuh|h)):\d+(?::\d+)?", r"\1", text)
     return re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
 
 
 def bless() -> None:
-    """Write all snapshots, and show the difference."""
+    """Write all reports to ``tests/data/reports``, and show the difference."""
     for path in FOLDER.rglob("*.txt"):
         path.unlink()
     for name, text_of in REPORTS.items():

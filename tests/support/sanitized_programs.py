@@ -19,7 +19,7 @@ BEGINNING = "import os, signal, sys, threading, time; from fake_runtime import *
 
 
 class Sanitized(NamedTuple):
-    """The end of the command: its exit status, its document, and its output."""
+    """The results of a run of the command, which are its exit status, its JSON document and its output."""
 
     status: int
     answer: dict[str, Any]
@@ -50,7 +50,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def _prepared(folder: Path, text: str, options: Sequence[str]) -> list[str]:
-    """Write the script, and return the arguments of the command, whose document goes to ``out.json``."""
+    """Write a script, and return the arguments of the command, which writes its JSON document to ``out.json``."""
     (folder / "script.py").write_text(BEGINNING + text + "\n", "utf-8")
     return ["sanitize", "--json", "out.json", "--schedules", "2", *options, "--", "python", "script.py"]
 

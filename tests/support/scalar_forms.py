@@ -1,6 +1,6 @@
-"""The spelling of every exact scalar instruction of the simulator's table, for comparison with a GPU.
+"""The spellings of all exact scalar instructions in the simulator's table, for comparison with a GPU.
 
-An operand is a letter or a number. Approximations and instructions on other lanes are not included.
+In a spelling, an operand is a letter or a number. The table omits approximations and exchanges between lanes.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 
 def may_differ(step: Step, one: int, other: int) -> bool:
-    """Return whether results may differ: PTX defines no bits for a NaN of abs, neg, cvt, or any instruction of f64."""
+    """Return whether two results may differ, because PTX does not define the bits of a NaN from abs, neg, cvt, or an
+    f64 instruction."""
     words = step.text.partition(" ")[0].split(".")
     if words[0] not in ("abs", "neg", "cvt") and "f64" not in words:
         return False
@@ -19,10 +20,10 @@ def may_differ(step: Step, one: int, other: int) -> bool:
 
 
 def loses_sat(step: Placed, steps: Sequence[Placed], used: tuple[int, ...], found: int) -> bool:
-    """Return whether the instruction is a mad.hi.sat.s32 that wraps, next to a product of the same two registers.
+    """Return whether an instruction is a mad.hi.sat.s32 that wraps and is next to a product of the same two registers.
 
-    ptxas 12.8, 13.0 and 13.1 emit one IMAD.WIDE for both from -O1 on, which does not saturate (seen in machine
-    code, and on an H200 with driver 580).
+    For both instructions, ptxas 12.8, 13.0 and 13.1 emit one IMAD.WIDE from -O1 on, which does not saturate (seen in
+    machine code, and on an H200 with driver 580).
     """
     if not step.step.text.startswith("mad.hi.sat.s32"):
         return False
@@ -37,7 +38,7 @@ _NANS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52), "f16x2
 
 
 def _has_nan(bits: int, differing: int, exponent_bits: int, fraction_bits: int) -> bool:
-    """Return whether each part of the bits that differs is a NaN."""
+    """Return whether two results differ only in parts that are NaN."""
     width = 1 + exponent_bits + fraction_bits
     infinity = (1 << exponent_bits) - 1 << fraction_bits
     parts = [(bits >> at & (1 << width) - 1, differing >> at & (1 << width) - 1) for at in range(0, 64, width)]

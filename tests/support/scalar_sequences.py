@@ -1,8 +1,8 @@
-"""Random sequences of scalar instructions, as PTX for a GPU, with the expected results of each step by the simulator's
-table.
+"""Random sequences of scalar instructions as PTX for a GPU. The simulator's table gives the expected result of each
+instruction.
 
-A warp runs a sequence, its lanes on different values. Every result is stored and read again, so that ptxas compiles
-each step for any values. Each step is checked by itself, on the values that the GPU had before it.
+One warp runs a sequence, with different values in each lane. The kernel stores and reads every result, so that ptxas
+cannot assume values. The test checks each step on the values that the GPU had before the step.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _MOVES = {"b16": "u16", "b32": "u32", "b64": "u64"}
 
 @dataclass(frozen=True)
 class Step:
-    """A form: its instructions, the letters that it reads from the pools, and the letters that it writes, in order."""
+    """A step of a sequence, with its instructions, the letters of the operands that it reads, and the letters that it
+    writes."""
 
     text: str
     instructions: tuple[tuple[Instruction, Pure], ...]
@@ -70,7 +71,7 @@ def _step(text: str) -> Step:
 
 
 def _letters(part: str) -> list[str | None]:
-    """Return the letters of all operands in one list, with None for a number."""
+    """Return the letters of all operands in one list, in which None stands for a number."""
     operands = re.findall(r"\w+", part.partition(" ")[2])
     return [operand if operand.isalpha() else None for operand in operands]
 
@@ -84,7 +85,7 @@ def _pool(dtype: np.dtype) -> str:
 
 @dataclass(frozen=True)
 class Program:
-    """The forms, the registers that each reads (numbers modulo the pool's size), and the input values."""
+    """A sequence of instruction forms, with the registers that each form reads, and with the input values."""
 
     picks: tuple[tuple[int, tuple[int, ...]], ...]
     offset: int
@@ -95,7 +96,8 @@ MOST_STEPS, MOST_READS = 6, 5
 
 
 def program_of(seed: int) -> Program:
-    """Draw each form with the same probability, which no strategy of Hypothesis provides."""
+    """Return a sequence in which each instruction form has the same probability, which no strategy of Hypothesis
+    provides."""
     random = Random(seed)
     picks = [
         (random.randrange(len(forms())), tuple(random.randrange(64) for _ in range(MOST_READS)))
@@ -108,13 +110,14 @@ programs = st.integers(0, (1 << 64) - 1).map(program_of)
 
 
 def one_of_each() -> list[Program]:
-    """Return a sequence of one step for each form, on the registers with values near a tie."""
+    """Return a sequence with one step for each instruction form, which reads the registers with values near a tie."""
     return [Program(((form, tuple(range(MOST_READS))),), 7 * form, 1 + form % 96) for form in range(len(forms()))]
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A step with the registers of its letters, and the places of its results."""
+    """A step of a sequence with the registers of its letters, and with the slots in which the kernel stores its
+    results."""
 
     step: Step
     reads: dict[str, tuple[str, int]]
@@ -123,7 +126,8 @@ class Placed:
 
 
 def placed(program: Program) -> list[Placed]:
-    """Assign every read letter a register that is written before it. Later registers are read more often."""
+    """Assign each letter that a step reads a register that an earlier step writes. Steps read later registers more
+    often."""
     held = dict.fromkeys(POOLS, PER_POOL)
     slot, found = 0, []
     for form, choices in program.picks:
@@ -152,8 +156,8 @@ MOST_SLOTS = 4 * MOST_STEPS
 
 
 def ptx_of(programs: Sequence[Program]) -> str:
-    """Return one entry, whose CTA i runs sequence i in 32 lanes. `inputs` and `outputs` are u64 [sequence, slot,
-    lane]."""
+    """Return PTX with one kernel, whose CTA i runs sequence i in 32 lanes. The arrays `inputs` and `outputs` are u64
+    [sequence, slot, lane]."""
     labels = ", ".join(f"S{i}" for i in range(len(programs)))
     bodies = "\n".join(f"S{i}: {{\n{chr(10).join(_body(program))}\nret;\n}}" for i, program in enumerate(programs))
     return f"""
@@ -215,7 +219,7 @@ def _spelled(each: Placed) -> str:
 
 
 def inputs_of(programs: Sequence[Program]) -> np.ndarray:
-    """Return u64 [sequence, loaded register, lane]: values at limits, ties, infinities and NaN."""
+    """Return input values as u64 [sequence, loaded register, lane], with values at limits, ties, infinities and NaN."""
     found = np.zeros((len(programs), LOADED, LANES), np.uint64)
     for row, program in zip(found, programs, strict=True):
         for place in range(LOADED):
@@ -258,8 +262,8 @@ def _floats(exponent_bits: int, fraction_bits: int) -> list[int]:
 
 
 def _put_ties(row: np.ndarray, offset: int) -> None:
-    """Fill the last lanes with two factors and a term whose sum is almost a tie, in the first three registers of each
-    width.
+    """Fill the last lanes of the first three registers of each width with two factors and a term. The product plus the
+    term is almost a tie.
 
     The product is (1 + e) * (1 - e) * h, where h is half a unit of the term. The distance to the tie is proportional to
     e * e, which float64 cannot represent next to 1.
@@ -285,7 +289,7 @@ def _put_ties(row: np.ndarray, offset: int) -> None:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A result that differs. `open` is true if both results are NaN with undefined bits, or if ptxas causes the
+    """A result of a step that differs between the GPU and the table. `open` is true if PTX or ptxas explains the
     difference."""
 
     text: str
@@ -306,7 +310,7 @@ class Mismatch:
 
 
 def mismatches(programs: Sequence[Program], inputs: np.ndarray, outputs: np.ndarray) -> Iterator[Mismatch]:
-    """Compare each step's results with the table's, on the values before the step."""
+    """Compare the results of each step with the table's results, for the values before the step."""
     for program, given, stored in zip(programs, inputs, outputs, strict=True):
         yield from (replace(each, program=program) for each in _of_program(program, given, stored))
 
@@ -335,7 +339,8 @@ def _of_program(program: Program, given: np.ndarray, stored: np.ndarray) -> Iter
 
 
 def computed(step: Step, sources: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the content of every letter that the step writes, as u64, from u64 sources by letter."""
+    """Return the u64 value of each letter that a step writes, from the u64 values of the letters that the step
+    reads."""
     held, carry = dict(sources), None
     for part, (parsed, entry) in zip(step.text.split("; "), step.instructions, strict=True):
         letters = _letters(part)
@@ -376,7 +381,7 @@ def _narrowed(words: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _widened(result: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Widen a result as the store of its register does: an 8-bit result fills 16 bits, with its sign."""
+    """Widen a result as the store of its register does. An 8-bit result fills 16 bits, with sign extension."""
     if dtype.kind == "b":
         return result.astype(np.uint64)
     if dtype.itemsize == 1:

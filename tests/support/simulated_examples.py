@@ -29,8 +29,8 @@ MULTIPROCESSORS = 2
 
 
 def run_simulated(name, source=None):
-    """Run an example's cases and rivals on the simulator. Raise an AssertionError if a result is wrong, or a kernel has
-    an error."""
+    """Run an example's cases and rivals on the simulator. Raise an AssertionError if a result is wrong, or if a kernel
+    has an error."""
     module = example(name)
     module.SOURCE = source or module.SOURCE
     for attribute, value in simulated().items():
@@ -56,7 +56,7 @@ def simulated():
 
 
 class _Doors:
-    """The functions and classes of the package that the examples use, from the simulator."""
+    """The simulator's versions of the package's functions and classes that the examples use."""
 
     def __init__(self):
         gpu = simulate.Device(multiprocessor_count=MULTIPROCESSORS)
@@ -86,7 +86,7 @@ class _Kernel:
 
 
 class _Map:
-    """A map whose address can change to the address of another tensor with the same geometry."""
+    """A tensor map whose address can change to the address of another tensor with the same geometry."""
 
     def __init__(self, gpu, tensor, options):
         self.gpu, self.options, self.form = gpu, options, _form(tensor)
@@ -102,7 +102,7 @@ class _Map:
 
 
 class _Maps:
-    """Several maps in the simulated memory."""
+    """An array of tensor maps in the simulated memory."""
 
     def __init__(self, gpu, tensors, options):
         raw = b"".join(bytes(gpu.create_tensor_map(tensor, options)) for tensor in tensors)

@@ -20,7 +20,7 @@ def kernel_of(shape: str, statement: str) -> object:
 
 
 class Machine:
-    """A simulated GPU and an allocation in its memory. A launch with a finding fails."""
+    """A simulated GPU and an allocation in its memory. A launch with a finding raises an error."""
 
     def __init__(self):
         self.gpu = simulate.Device(compute_capability=(9, 0))
@@ -40,7 +40,7 @@ class Machine:
         return self.buffers[name][:count].copy()
 
     def run(self, shape, statement, places=(), *, params=None, count=0, grid=1) -> None:
-        """Run one launch: a cluster with one CTA for each place. The argument `grid` counts clusters."""
+        """Run one launch of clusters that have one CTA for each place. The argument `grid` counts clusters."""
         ctas = max(len(places), 1)
         config = simulate.Config(grid=(grid, 1, 1), block=128, cluster=ctas, shmem_size=WINDOW_BYTES + 1024)
         arguments = (
@@ -52,7 +52,7 @@ class Machine:
         self.gpu.launch(config, kernel_of(shape, statement), *arguments).raise_for_errors()
 
     def load(self, statement, places, count, params=None, shape="load") -> np.ndarray:
-        """Return the content of each CTA's window after the launch, one row for each CTA."""
+        """Return one row of bytes for each CTA, with the content of the CTA's memory window after the launch."""
         self.run(shape, statement, places, params=params, count=count)
         return self.get("out", len(places) * count).reshape(len(places), count)
 

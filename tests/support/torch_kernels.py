@@ -1,4 +1,4 @@
-"""The kernels of the tests of operators, which ``compile`` returns."""
+"""The kernels that the tests of torch operators launch."""
 
 from __future__ import annotations
 
@@ -68,20 +68,20 @@ def scale(compile: Any) -> Any:
 
 
 def racing_scale(compile: Any) -> Any:
-    """Compute y = factor * x without a fence between the proxies."""
+    """Compute y = factor * x without a fence between the proxies, which is a race."""
     return compile(SCALE.replace("fence_proxy_async();", ""), "scale")
 
 
 def partial_sums(compile: Any) -> Any:
-    """Compute partial = the sums of the upper half of the rows, and of the lower half."""
+    """Store the column sums of the upper half of the rows, and of the lower half, to `partial`."""
     return compile(COLUMN_SUMS, "partial_sums")
 
 
 def column_sums(compile: Any) -> Any:
-    """Compute sums += the sum of both halves."""
+    """Add the sums of both halves to `sums`."""
     return compile(COLUMN_SUMS, "column_sums")
 
 
 def add_rows(compile: Any) -> Any:
-    """Compute total += the sums of columns, and squares = their sums of squares."""
+    """Add the column sums to `total`, and store the column sums of squares to `squares`."""
     return compile(ADD_ROWS, "add_rows")

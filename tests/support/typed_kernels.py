@@ -1,4 +1,4 @@
-"""A tile of a typed map, and the bytes of its maps."""
+"""A typed map that several tests use, and the bytes of a tensor map of its type."""
 
 import cuda_tma
 from cuda_tma import TensorMapDataType as T

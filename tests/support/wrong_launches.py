@@ -1,5 +1,4 @@
-"""Launches that cuda_tma and the simulator both refuse, or both accept, by their parameters, arguments or
-configuration."""
+"""Launches that cuda_tma and the simulator must both refuse, or must both accept."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ class Foreign:
 
 
 class Wrong(NamedTuple):
-    """A refused launch, whose error contains `words`."""
+    """A launch that both launch functions refuse with an error that contains `words`."""
 
     name: str
     parameters: str
@@ -52,13 +51,12 @@ def array(*shape: int, dtype: str = "float32") -> np.ndarray:
 
 
 def mapped(**keywords: Any) -> Callable[..., Any]:
-    """Return a tensor map that the tested launch function's package makes."""
+    """Return a tensor map from the package of the tested launch function."""
     return lambda make: make(array(64, 64), **keywords)
 
 
 def configured(**fields: Any) -> core.LaunchConfig:
-    """Return a LaunchConfig by assignment of its fields, because its constructor queries the driver for some of
-    them."""
+    """Return a LaunchConfig whose fields are assigned, because its constructor would query the driver."""
     config = core.LaunchConfig(grid=1, block=32)
     for name, value in fields.items():
         setattr(config, name, value)

@@ -47,17 +47,17 @@ class WrongUse:
 
     @property
     def code(self) -> str:
-        """Return the CUDA C++ of the kernel, with the line numbers of the file."""
+        """Return the CUDA C++ of the kernel, in which each line has the same number as in the file."""
         return f'{PRELUDE}\n#line 1 "{self.name}.cu"\n{self.text}'
 
     @property
     def culprits(self) -> set[int]:
-        """Return the lines that a finding may contain."""
+        """Return the numbers of the source lines that a finding may contain."""
         return {number for number, line in enumerate(self.text.splitlines(), 1) if line.endswith("// culprit")}
 
 
 def wrong_uses(folder: str) -> list[WrongUse]:
-    """Return the kernels of a folder, by name."""
+    """Return the wrong kernels of a folder, by name."""
     return [_read(path) for path in sorted((_FOLDER / folder).glob("*.cu"))]
 
 

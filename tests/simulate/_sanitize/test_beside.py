@@ -1,4 +1,5 @@
-"""Tests of the related statements in a finding. The fix may be next to a related statement instead of an access."""
+"""Tests of the related statements in a finding, because the fix may be next to a related statement instead of an
+access."""
 
 from __future__ import annotations
 
@@ -217,7 +218,7 @@ def findings_of(name: str) -> tuple[simulate.Finding, ...]:
 
 
 def mark_of(name: str, places: tuple) -> str:
-    """Return the mark of the source line of a place in the kernel."""
+    """Return the mark in the source line of a place in the kernel."""
     line = next(place.line for place in reversed(places) if place.file.endswith(f"{name}.cu"))
     return LINES[line - 1].partition("// ")[2]
 

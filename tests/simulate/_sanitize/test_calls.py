@@ -1,4 +1,4 @@
-"""Tests that the sanitizer judges an access in at most 15 calls between modules, also after atomics and for TMA
+"""Tests that the sanitizer checks an access in at most 15 calls between modules, also after atomics and for TMA
 copies."""
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, unsigne
 
 
 def of_package(frame):
-    """Return the module of the nearest frame of the simulator."""
+    """Return the simulator's module in the innermost frame of the call stack."""
     while frame is not None and not frame.f_code.co_filename.startswith(ROOT):
         frame = frame.f_back
     return frame.f_code.co_filename if frame is not None else None
@@ -74,8 +74,7 @@ def of_package(frame):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """A recorder of each access: its proxy, its space, its kind, and the number of calls between modules up to its
-    verdict."""
+    """A recorder of accesses, which counts the calls between modules that the sanitizer makes for each access."""
     found, access = [], Sanitizer.access
 
     def counted(self, given):

@@ -1,4 +1,4 @@
-"""Tests that one cause is one finding, under one schedule or several, also in an unrolled loop."""
+"""Tests that the sanitizer reports one cause as one finding, under several schedules and in an unrolled loop."""
 
 from __future__ import annotations
 

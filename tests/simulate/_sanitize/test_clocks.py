@@ -57,7 +57,7 @@ class Plain:
 
 
 def some_lanes(rng: np.random.Generator) -> np.ndarray:
-    """Return lanes of one cluster: one lane, some lanes of a warp, or whole warps, with or without other lanes."""
+    """Return random lanes of one cluster, which are one lane, some lanes of a warp, or whole warps."""
     first = rng.integers(SLOTS) * THREADS
     warps = rng.choice(THREADS // 32, rng.integers(1, 5), replace=False)
     lanes = (warps[:, None] * 32 + np.arange(32)).ravel()

@@ -1,4 +1,5 @@
-"""Tests of one lane that arrives for its warp: advice after an instruction of the whole warp, otherwise an error."""
+"""Tests of one lane that arrives for its warp. The finding is advice after an instruction of the whole warp, and
+otherwise an error."""
 
 from __future__ import annotations
 
@@ -170,7 +171,7 @@ def test_products_in_a_loop_are_advice():
 
 
 def test_a_race_in_addition_to_advice_is_an_error():
-    """Warp 0 reads after its shuffle, and the other warps read before their shuffles."""
+    """In the test, warp 0 reads after its shuffle, and the other warps read before their shuffles."""
     read = "v += get(shared + (t ^ 1));"
     before = f"if (t >= 32) {read} v += __shfl_sync(~0u, v, lane ^ 1); if (t < 32) {read}"
     assert ("race", "error") in kinds(launched(before, STORE))
@@ -211,6 +212,6 @@ def test_a_map_that_is_replaced_after_its_copy_is_advice(ending, expected):
 
 
 def test_warps_that_diverge_and_reconverge():
-    """The active lanes in some turns of the loop are not contiguous."""
+    """In some iterations of the test's loop, the active lanes of a warp are not contiguous."""
     body = "for (int i = 0; i < 4; ++i) { if (t / 32 == i) v += elect_one(); v += __shfl_sync(~0u, v, lane ^ 1); }"
     assert launched(body + SYNC, STORE, strict=True) == ()

@@ -1,4 +1,4 @@
-"""Tests of a copy from global memory that a copy of another block has written, as in Triton's tutorial 04."""
+"""Tests of a copy from global memory that another block's copy has written, as in Triton's tutorial 04."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the two corpora of tests/corpus: the sanitizer finds 95 % of the wrong kernels, and no error in a right
-kernel."""
+"""Tests of the two corpora in tests/corpus. The sanitizer finds 95 % of the wrong kernels, and reports no error in a
+right kernel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MISSED: dict[str, str] = {
 
 
 def is_found(kernel: CorpusKernel, report: simulate.Report) -> bool:
-    """Return whether an error has an expected kind and a marked line."""
+    """Return whether a finding of the report is an error of an expected kind at a marked line."""
     named = (
         place
         for finding in report.errors

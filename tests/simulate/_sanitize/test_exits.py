@@ -1,4 +1,4 @@
-"""Tests of copies by cp.async that are pending when their block ends."""
+"""Tests of cp.async copies that are pending when their block ends."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_copy_that_a_thread_waits_for_has_no_error(name: str) -> None:
 
 
 def test_each_thread_of_a_large_block_leaves_a_copy_pending() -> None:
-    """Each thread with a pending copy adds a column to the clocks. The 256 columns exceed the reserved columns of the
-    clocks."""
+    """Each thread with a pending copy adds a column to the sanitizer's clocks. The test's 256 columns exceed the
+    reserved columns."""
     (finding,) = [each for each in launched("copy(0, in);", 256).errors if each.kind == "early-exit"]
     assert "no thread has waited for it" in finding.message

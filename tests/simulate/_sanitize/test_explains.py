@@ -124,7 +124,7 @@ def launched(name: str, right: bool, **settings: object) -> simulate.Report:
 
 
 def marks_of(name: str, places: tuple) -> set[str]:
-    """Return the marks of the source lines of some places in the kernel."""
+    """Return the marks in the source lines of some places in the kernel."""
     lines = {LINES[place.line - 1] for place in places if place.file.endswith(f"{name}.cu")}
     return {line.partition("// ")[2] for line in lines}
 

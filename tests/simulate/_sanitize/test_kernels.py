@@ -1,4 +1,4 @@
-"""Tests of small kernels: the complete kernel has no finding, and the kernel without one statement has a finding."""
+"""Tests of small kernels. A complete kernel has no finding, and the same kernel without one statement has a finding."""
 
 from __future__ import annotations
 

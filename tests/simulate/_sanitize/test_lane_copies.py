@@ -1,5 +1,5 @@
-"""Tests of ``cp.async`` in many lanes: one operation for all lanes gives the same memory and findings as single
-operations."""
+"""Tests of ``cp.async`` in many lanes. One operation for all lanes gives the same memory and the same findings as
+separate operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the size of the arrays that the sanitizer watches."""
+"""Tests of the limit on the size of the arrays that the sanitizer watches."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tests of local arrays: reads before a write, and indices beyond the array."""
+"""Tests of reads before a write in local arrays, and of indices beyond a local array."""
 
 from __future__ import annotations
 

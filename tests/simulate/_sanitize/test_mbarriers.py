@@ -1,4 +1,5 @@
-"""Tests of wrong uses of mbarriers: an invalidation during a use, a wait with an old token, and an excess arrival."""
+"""Tests of wrong uses of mbarriers, such as an invalidation during a use, a wait with an old token, or an excess
+arrival."""
 
 from __future__ import annotations
 

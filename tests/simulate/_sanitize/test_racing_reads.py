@@ -1,4 +1,4 @@
-"""Tests of races between a load and a store: a replay determines whether the loaded value has an effect."""
+"""Tests of races between a load and a store, in which a replay determines whether the loaded value has an effect."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_one_effect_leaves_the_other_place_advice() -> None:
 
 
 def test_replays_leave_memory_as_the_launch_did() -> None:
-    """The launch updates an array in place only once, for any number of replays."""
+    """A launch updates an array in place only once, for any number of replays."""
     source = f"{HEAD} out[threadIdx.x] += threadIdx.x + 1; int x = *p; {KEPT} if (threadIdx.x == 0) *p = x + 3; }}"
     found, p, out = report(source)
     assert [each.severity for each in found.findings] == ["advice"]

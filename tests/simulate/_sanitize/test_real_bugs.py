@@ -1,4 +1,4 @@
-"""Tests of bugs of public repositories (`tests/real_bugs`): the sanitizer finds the bug, and the fixed kernel has no
+"""Tests of bugs of public repositories (`tests/real_bugs`). The sanitizer finds each bug, and the fixed kernel has no
 finding."""
 
 from __future__ import annotations

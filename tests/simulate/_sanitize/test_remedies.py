@@ -1,5 +1,5 @@
-"""Tests of ten findings of a random sample: the remedy in the finding, applied to the kernel's source, fixes the
-bug."""
+"""Tests of the remedies in a random sample of ten findings. The application of each remedy to the kernel's source fixes
+the bug."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of unordered stores of several threads to one word: they are a race if the values differ, and advice
-otherwise."""
+"""Tests of unordered stores of several threads to one word. The stores are a race if the values differ, and otherwise
+advice."""
 
 from __future__ import annotations
 

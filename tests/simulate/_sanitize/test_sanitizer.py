@@ -47,7 +47,8 @@ def test_a_bug_is_found(bug, kind, where, other, part):
 @pytest.mark.parametrize("order", ["late", "random"])
 @pytest.mark.parametrize(("bug", "kind"), [bug[:2] for bug in BUGS])
 def test_a_bug_is_found_in_other_orders(bug, kind, order):
-    """After a wait for the wrong phase, the next arrival may be too early, and a later wait may never return."""
+    """A kernel that waits for the wrong phase of an mbarrier may arrive too early, or may wait forever in a later
+    wait."""
     assert launched(bug, order=order).errors[0].kind in (kind, "barrier-use")
 
 

@@ -1,4 +1,4 @@
-"""Tests of scopes: a release and an acquire order two threads if the scope of each includes the other thread."""
+"""Tests of the scopes of a release and an acquire, which order two threads if each scope includes the other thread."""
 
 from __future__ import annotations
 
@@ -216,8 +216,8 @@ def test_sent_values_may_be_released_again():
 
 
 def test_a_wait_for_values_of_another_cta_needs_the_scope_of_the_cluster():
-    """The rule is disputed. The barrier counts the bytes like bytes of a copy, for which a wait of CTA scope is
-    sufficient."""
+    """The rule that a wait for another CTA's st.async needs cluster scope is disputed. For bytes of a copy, a wait of
+    CTA scope is sufficient."""
     (finding,) = launched("sent_waited").findings
     assert (finding.kind, finding.severity) == ("race", "advice")
     assert "st.async at sent_waited.cu:" in finding.message and "wait_cluster()" in finding.message

@@ -1,4 +1,4 @@
-"""Tests of the cells of a shadow, which equal the same computation in NumPy."""
+"""Tests of the cells in the sanitizer's shadow of memory, which equal the results of NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLUMNS, ACCESSES, EACH = 6, 9, 4
 
 
 def drawn(seed: int) -> tuple[Stamps, Known, np.ndarray, np.ndarray]:
-    """Return stamps (some of them empty), clocks, and the lane and the first unit of each access."""
+    """Return random stamps and clocks, and the lane and the first unit of each access."""
     rng = np.random.default_rng(seed)
     stamps = Stamps(np.zeros((3, 40), np.int64), np.zeros((3, 40), np.int32))
     epochs, columns = rng.integers(1, 4, (3, 40)), rng.integers(0, COLUMNS, (3, 40))
@@ -45,7 +45,7 @@ def test_late(strong, is_one):
 
 
 def test_put_and_clear():
-    """Both functions assign as NumPy does: after several accesses to one unit, the unit contains the last access."""
+    """After several accesses to one unit of the shadow, the unit contains the last access, as in NumPy's assignment."""
     stamps, *_, first = drawn(1)
     values, notes = stamps.values.copy(), stamps.notes.copy()
     units, own = first[:, None] + np.arange(EACH), np.arange(ACCESSES) + 100
@@ -61,7 +61,8 @@ def test_put_and_clear():
 
 
 def test_a_conflict_contains_units_columns_and_epochs():
-    """Two accesses have three units each. The second clock does not cover a write by column 3 in epoch 2."""
+    """In the test, two accesses have three units each, and the second clock does not cover a write by column 3 in epoch
+    2."""
     shadow = Shadow(64, 2)
     shadow.write(shadow.range(20, 8), stamps_of(3, [2]), site=11)
     known = Known(np.array([[0, 0, 0, 2], [9, 9, 9, 1]], np.int32), np.zeros((1, 4), np.int32))
@@ -86,7 +87,8 @@ def test_the_neighboring_writer_is_at_a_lower_unit_if_any():
 
 
 def test_timed_cells_compare_clusters_by_time():
-    """In two clusters of 4 threads, a thread of the first cluster wrote in epoch 2 at time 7."""
+    """In the test, there are two clusters of 4 threads, and a thread of the first cluster has written in epoch 2 at
+    time 7."""
     threads, started, here = 4, np.array([5, 0]), (np.array([2]), 2)
     for lane, column, value, taken in (
         # The reading thread is in the same cluster, and its clock contains an epoch of the writing thread.
@@ -122,8 +124,8 @@ def test_touch_refuses_units_outside_the_memory():
 
 
 def test_releases_limit_the_order_between_clusters():
-    """There are two clusters of 4 threads. A write of the first cluster at time 7 precedes the second cluster only
-    without releases."""
+    """In the test, there are two clusters of 4 threads. A write of the first cluster at time 7 precedes the second
+    cluster only without releases."""
     cells = Stamps(*(np.zeros((3, 8), dtype) for dtype in (np.int64, np.int32, np.int64)))
     clocks, warps, started = np.zeros((1, 8, 6), np.int32), np.zeros((1, 1, 6), np.int32), np.zeros(2, np.int64)
     clocks[0, 1, 1], clocks[0, [0, 4], 0], clocks[0, 4, 4], clocks[0, 0, 1] = 2, 1, 7, 2

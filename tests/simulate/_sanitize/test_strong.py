@@ -1,4 +1,4 @@
-"""Tests of weak and strong accesses to global memory, and of ld.global.nc: each wrong kernel has a right twin."""
+"""Tests of weak and strong accesses to global memory, and of ld.global.nc, with wrong kernels and their right twins."""
 
 from __future__ import annotations
 

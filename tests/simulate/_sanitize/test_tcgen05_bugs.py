@@ -1,5 +1,5 @@
-"""Tests of wrong uses of tensor memory and tcgen05 (`tests/tcgen05_bugs`): each has an error at its line, its twin has
-none."""
+"""Tests of wrong uses of tensor memory and tcgen05 (`tests/tcgen05_bugs`). Each wrong kernel has an error at its marked
+line, and the fixed twin has no error."""
 
 from __future__ import annotations
 

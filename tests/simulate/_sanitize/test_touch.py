@@ -1,4 +1,4 @@
-"""Tests of accesses of several threads in one call: the reports equal the reports of single accesses."""
+"""Tests that one check of several threads' accesses gives the same reports as separate checks."""
 
 from __future__ import annotations
 

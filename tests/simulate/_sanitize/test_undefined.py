@@ -1,4 +1,4 @@
-"""Tests of undefined values: an undefined value is an error if a replay shows an effect, and advice otherwise."""
+"""Tests of undefined values, which are an error if a replay shows an effect, and otherwise advice."""
 
 from __future__ import annotations
 

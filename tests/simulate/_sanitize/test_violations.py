@@ -1,4 +1,4 @@
-"""Tests of violations: they are frozen values, and each class contains the kind, rule and remedy of its findings."""
+"""Tests of the classes of violations, which are frozen, and contain the kind, rule and remedy of their findings."""
 
 import dataclasses
 
@@ -31,7 +31,7 @@ LOAD, STORE = Instruction(("ld",), line=3), Instruction(("st",), line=5)
 
 
 def made(kind, **facts):
-    """Return a violation whose other fields are zero or empty."""
+    """Return a violation of a class, whose unspecified fields are zero or empty."""
     required = [each for each in dataclasses.fields(kind) if each.default is dataclasses.MISSING]
     zeros = {each.name: {"str": "", "Instruction": STORE}.get(each.type, 0) for each in required}
     return kind(**{**zeros, "now": LOAD, "lane": 0, **facts})

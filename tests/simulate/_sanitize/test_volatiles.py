@@ -1,4 +1,4 @@
-"""Tests of volatile loads of shared memory: unordered data is a race, and a polled flag is right."""
+"""Tests of volatile loads of shared memory. A load of unordered data is a race, and the poll of a flag is right."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FENCE = "__threadfence_block();"
 
 
 def launch(body: str) -> tuple[simulate.Report, int]:
-    """Return the report, and the value of out[0]."""
+    """Return the report of a launch, and the value of out[0] after the launch."""
     gpu, x, out = simulate.Device(schedules=2), np.arange(64, dtype=np.int32), np.zeros(1, np.int32)
     return gpu.launch(simulate.Config(1, 64), gpu.compile(HEAD + body, "kernel"), x, out), int(out[0])
 

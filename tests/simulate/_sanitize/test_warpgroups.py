@@ -1,5 +1,5 @@
-"""Tests of wgmma operands for which only some threads of the warpgroup have waited. The race is advice with the
-recorded fact."""
+"""Tests of wgmma operands for which only some threads of the warpgroup have waited. The race is advice, and the finding
+states the recorded behavior of hardware."""
 
 from __future__ import annotations
 

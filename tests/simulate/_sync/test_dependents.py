@@ -94,7 +94,7 @@ def test_a_missing_wait_is_a_race(chain, order):
 
 @pytest.mark.parametrize("order", ["early", "late"])
 def test_one_thread_waits_for_its_block(order):
-    """After the wait of one thread, a barrier orders the accesses of the whole block."""
+    """If one thread waits for the preceding grid, a barrier after the wait orders the accesses of the whole block."""
     gpu, found = simulate.Device(), {}
     for right in (1, 0):
         names = ("first", "by_one")
@@ -107,7 +107,7 @@ def test_one_thread_waits_for_its_block(order):
 
 
 def test_data_that_the_preceding_kernel_reads_is_not_overwritten(chain):
-    """The preceding kernel reads after the write, so the sanitizer reports the write."""
+    """The sanitizer reports a write to data that the preceding kernel may still read."""
     gpu = simulate.Device()
     reads, writes = (gpu.compile(BY_ONE, name, defines={"RIGHT": 1}) for name in ("reads", "writes"))
     a, b = (np.zeros(4 * THREADS, np.int32) for _ in "ab")
@@ -164,8 +164,8 @@ def test_a_grid_meets(order):
 
 @pytest.mark.parametrize(("name", "kinds"), [("next", []), ("forgets", ["race"])])
 def test_a_sequence_under_several_schedules(name, kinds):
-    """Memory contains the results of the first schedule, in which each kernel begins after the preceding one has
-    ended."""
+    """After a sequence of launches, memory contains the results of the first schedule, in which each kernel begins
+    after the preceding kernel has ended."""
     gpu = simulate.Device(multiprocessor_count=2, schedules=4)
     first, then, last = (gpu.compile(CHAIN, each) for each in ("first", name, "says_nothing"))
     a, b = (np.zeros(4 * THREADS, np.int32) for _ in "ab")

@@ -1,4 +1,4 @@
-"""Tests of threads that end while the other threads of their warp wait at an instruction that they bypass."""
+"""Tests of threads that end without a warp-wide instruction at which the other threads of the warp wait."""
 
 from __future__ import annotations
 

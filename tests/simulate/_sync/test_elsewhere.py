@@ -1,5 +1,5 @@
-"""Tests of a copy whose mbarrier and destination are in two CTAs: an H200 signals the mbarrier in the destination's
-CTA."""
+"""Tests of a copy whose mbarrier and destination are in different CTAs. An H200 signals the mbarrier in the
+destination's CTA."""
 
 from __future__ import annotations
 

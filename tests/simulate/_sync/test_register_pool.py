@@ -1,4 +1,4 @@
-"""Tests of setmaxnreg: requests and releases of registers by a CTA's warps, and requests that hang a GPU."""
+"""Tests of setmaxnreg, by which the warps of a CTA request and release registers."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def launched(name, block=384, **defines):
     [(24, 240, "__launch_bounds__(384, 1)"), (40, 232, "__launch_bounds__(384, 1)"), (24, 256, "")],
 )
 def test_requests_that_fit_continue(few, many, bounds):
-    """Without bounds on registers, ptxas and the simulator ignore the instruction."""
+    """In a kernel without bounds on registers, ptxas and the simulator ignore setmaxnreg."""
     assert launched("roles", FEW=few, MANY=many, BOUNDS=bounds) == ()
 
 
 def test_an_excess_request_waits_forever():
-    """The case is from the NVIDIA developer forums, "About setmaxnreg": requests of 224, 224 and 80 of 504 registers
-    hang."""
+    """Requests for 224, 224 and 80 registers of 504 registers wait forever (NVIDIA developer forums, "About
+    setmaxnreg")."""
     (finding,) = launched("roles", FEW=80, MANY=224)
     line = next(number for number, text in enumerate(SOURCE.split("\n"), 1) if "// INC" in text)
     assert (finding.kind, finding.source[-1].line) == ("deadlock", line)
@@ -84,7 +84,8 @@ def test_whole_warpgroups_are_right():
 
 @pytest.mark.parametrize("threads", [144, 160, 192, 224, 250])
 def test_a_last_warpgroup_of_fewer_than_four_warps_is_right(threads):
-    """Every warp of the warpgroup executes the instruction. Compilers launch a producer of one warp this way."""
+    """If the last warpgroup of a CTA has fewer than four warps, each of its warps executes setmaxnreg. Compilers launch
+    a producer of one warp in this form."""
     assert launched("last_group", threads) == ()
 
 

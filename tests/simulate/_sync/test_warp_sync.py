@@ -1,4 +1,5 @@
-"""Tests of warp-wide instructions in some lanes of a warp: some lanes do not wait, or the masks disagree."""
+"""Tests of warp-wide instructions that only some lanes of a warp execute, or that the lanes execute with different
+masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The kernels of the tests of tensor memory: a prelude of instructions, and functions that run the body of a kernel."""
+"""A prelude of tcgen05 instructions for the tests of tensor memory, and functions that run a kernel body after the
+prelude."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ __device__ u32 quarter() { return (threadIdx.x / 32 % 4) << 21; }
 
 
 def form(m: int, n: int, d: int, a: int, b: int, more: int = 0) -> int:
-    """Return an instruction descriptor. The arguments `d`, `a` and `b` are codes of types."""
+    """Return the instruction descriptor of a tcgen05.mma. The arguments `d`, `a` and `b` are codes of types."""
     return m >> 4 << 24 | n >> 3 << 17 | d << 4 | a << 7 | b << 10 | more
 
 
@@ -72,12 +73,12 @@ def launched(
 
 
 def line_of(source: str, mark: str) -> int:
-    """Return the line of a mark in a source. Lines count from 1, as in the compiler."""
+    """Return the number of the source line with a mark, where the first line has the number 1."""
     lines = (PRELUDE + source).splitlines()
     return next(number for number, line in enumerate(lines, 1) if re.search(rf"// {mark}\b", line))
 
 
 def core_matrices(matrix: np.ndarray) -> np.ndarray:
-    """Return the bytes of a matrix, [rows, bytes], in the layout that `matrix` of the prelude describes."""
+    """Return the bytes of a [rows, bytes] matrix in the layout that the prelude's function `matrix` describes."""
     rows = len(matrix)
     return np.ascontiguousarray(matrix.reshape(rows, -1, 16).swapaxes(0, 1)).reshape(-1)

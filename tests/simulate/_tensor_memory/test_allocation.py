@@ -1,5 +1,4 @@
-"""Tests of tcgen05.alloc, dealloc and relinquish_alloc_permit: sizes, waits, and each wrong use with its corrected
-twin."""
+"""Tests of right and wrong uses of tcgen05.alloc, tcgen05.dealloc and tcgen05.relinquish_alloc_permit."""
 
 from __future__ import annotations
 

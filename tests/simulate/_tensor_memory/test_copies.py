@@ -1,4 +1,4 @@
-"""Tests of the cells that tcgen05.cp in all shapes, tcgen05.shift, and loads with a reduction write."""
+"""Tests of the tensor memory after tcgen05.cp in all shapes, after tcgen05.shift, and after loads with a reduction."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_load_that_reduces(words, expected):
 
 @pytest.mark.parametrize(("lane", "readers", "is_found"), [(0, 0, True), (32, 0, False), (32, 1, True), (32, 3, True)])
 def test_a_shift_touches_the_lanes_from_its_address_on(lane, readers, is_found):
-    """Without a wait, a load by the warp of some lanes is wrong only if the shift moves these lanes."""
+    """A tcgen05 load without a wait for a tcgen05.shift is wrong only if the shift moves lanes that the load reads."""
     source = "#define ROWS 8\n" + SOURCE.replace("START", "9")
     source = source.replace("OPERATION", SHIFT.replace('"r"(base)', f'"r"(base + ({lane} << 16))'))
     source = source.replace("WAIT(&bar, 0);\n", f"if (t / 32 == {readers})\n")

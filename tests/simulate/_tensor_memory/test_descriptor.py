@@ -1,4 +1,5 @@
-"""Tests of descriptors of shared memory: the fields, and the places of a matrix for each swizzle and direction."""
+"""Tests of the shared-memory descriptors of tcgen05, and of a matrix's byte offsets for each swizzle and major
+order."""
 
 from __future__ import annotations
 
@@ -37,8 +38,7 @@ def test_a_descriptor_that_is_not_valid(bits, error, problem):
 
 @pytest.mark.parametrize(("swizzle", "span"), [(2, 128), (4, 64), (6, 32)])
 def test_rows_of_k_under_a_swizzle(swizzle, span):
-    """The places of the matrix equal the places of a box that TMA writes. The row in a group of eight selects the
-    exchange of 16-byte chunks."""
+    """The byte offsets of a K-major matrix equal the byte offsets of a box that TMA writes with the same swizzle."""
     found = pieces(encoded(0, 0, 8 * span, swizzle), 64, 2, False)
     row, piece = np.ogrid[:64, :2]
     linear = row * span + piece * 16
@@ -52,8 +52,8 @@ def test_rows_of_k_without_a_swizzle():
 
 
 def test_rows_of_m_under_a_swizzle_of_128_bytes():
-    """The rows of K are in groups of eight, each with 64 elements of M. The next 64 elements are `leading` bytes
-    away."""
+    """In an M-major matrix, the rows of K are in groups of eight, each with 64 elements of M. The next 64 elements of M
+    are `leading` bytes away."""
     found = pieces(encoded(0, 8192, 1024, 2), 128, 2, True)
     k, piece = np.ogrid[:16, :16]
     linear = k * 128 + piece % 8 * 16 + piece // 8 * 8192
@@ -95,7 +95,7 @@ def test_a_sparse_form_is_not_known():
     ],
 )
 def test_the_columns_of_each_kind(kind, ctas, is_stationary, m, right, wrong):
-    """The steps are those of Table 39 of PTX ISA 9.2."""
+    """For each kind of tcgen05.mma, the permitted numbers of columns are the numbers in Table 39 of PTX ISA 9.2."""
     d = 2 if kind == "i8" else 1
     for n in right:
         assert form_of(kind, form(m, n, d, 0, 0), ctas, is_stationary).n == n
@@ -105,7 +105,8 @@ def test_the_columns_of_each_kind(kind, ctas, is_stationary, m, right, wrong):
 
 
 def test_operands_of_16_bits_may_have_two_types():
-    """The descriptor has a type for each operand, and PTX ISA 9.2 (Table 42) does not couple them."""
+    """The instruction descriptor has a type for each 16-bit operand, and PTX ISA 9.2 (Table 42) permits different
+    types."""
     found = form_of("f16", form(128, 16, 1, 0, 1), 1, False)
     assert (found.a_type, found.b_type) == ("f16", "bf16")
     with pytest.raises(ValueError, match="the type of D must be f32"):

@@ -1,4 +1,4 @@
-"""Tests of the maps of 4-bit elements with the products that read their tiles (NVIDIA/cutlass#3236)."""
+"""Tests of tensor maps with 4-bit elements, and of the matrix products that read the tiles (NVIDIA/cutlass#3236)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests of the report of `cuda_tma.layouts` on a store that a product reads, against a kernel with that store."""
+"""Tests that compare a report of `cuda_tma.layouts` about a store to tensor memory with a kernel that contains the
+store."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Tests of accesses before a tcgen05 operation is complete. Each kernel has a finding at its line, and a corrected
-twin."""
+"""Tests of accesses before a tcgen05 operation is complete, with wrong kernels and their corrected twins."""
 
 from __future__ import annotations
 
@@ -172,7 +171,8 @@ def test_its_fixed_twin_has_no_error(name):
 
 
 def test_registers_that_are_used_before_the_stage_is_released_are_advice():
-    """Compilers omit the wait for a load, because the use of a loaded register is a true dependency."""
+    """Compilers omit the wait for a tcgen05 load before a use of the loaded registers, because the use is a true
+    dependency."""
     body = SUMS + f"WAIT(bar, 0); LD(x, d + quarter()); x += 1; out[t] = x; ARRIVE(bar + 1);\n{AGAIN}"
     (finding,) = report(body).findings
     assert (finding.kind, finding.severity) == ("tcgen05-order", "advice")
@@ -180,7 +180,7 @@ def test_registers_that_are_used_before_the_stage_is_released_are_advice():
 
 
 def test_a_store_over_a_store_of_the_same_warp_without_wait_is_advice():
-    """PTX ISA 9.2, "Pipelined tcgen05 Instructions", does not order the two; no document has an example of them."""
+    """PTX ISA 9.2, "Pipelined tcgen05 Instructions", does not order two tcgen05 stores of one warp."""
     twice = "ST(d + quarter() + 48, 1);{}\nST(d + quarter() + 48, 2); // HERE\nWAIT_ST(); {}"
     source = SOURCE.replace("BODY", twice.format("", READ.replace("d +", "d + 48 +")))
     (finding,) = launched(source, np.zeros(128, np.uint32)).findings
@@ -190,7 +190,8 @@ def test_a_store_over_a_store_of_the_same_warp_without_wait_is_advice():
 
 
 def test_a_load_that_is_early_under_any_schedule_is_one_finding():
-    """Under some schedules the load precedes the product, and reads columns that nothing has written."""
+    """Under some schedules, an early tcgen05 load precedes the product, and reads columns that no instruction has
+    written."""
     source = SOURCE.replace("BODY", f"{SUMS}{READ} // HERE\nWAIT(bar, 0);")
     found = device(4).launch(simulate.Config(1, 128), kernel(source), np.zeros(128, np.uint32)).findings
     assert [(each.kind, each.severity, each.source[-1].line) for each in found] == [
@@ -212,7 +213,7 @@ UNWRITTEN = "LD(x, d + 48 + quarter()); // HERE\nWAIT_LD();"
 
 
 def test_columns_that_nothing_wrote_are_advice_if_their_values_have_no_effect():
-    """Triton 3.9 moves the first load of a product before its loop, which may have no iteration."""
+    """Triton 3.9 moves the first load of a product's result before a loop that may have no iteration."""
     report = launched(SOURCE.replace("BODY", f"{UNWRITTEN} x = 0;"), np.zeros(128, np.uint32))
     (finding,) = report.findings
     assert (finding.kind, finding.severity) == ("tensor-memory", "advice")

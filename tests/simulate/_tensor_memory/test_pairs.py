@@ -1,4 +1,4 @@
-"""Tests of ``.cta_group::2``: two CTAs allocate, copy, multiply and free together."""
+"""Tests of tcgen05 with ``.cta_group::2``, by which two CTAs allocate, copy, multiply and free together."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const uint4* a, const uin
 
 
 def launched(m: int, n: int, a: np.ndarray, b: np.ndarray, mask: int = 0) -> tuple[simulate.Report, np.ndarray]:
-    """Return the report, and the cells of both CTAs as uint32 [2, 128, N]."""
+    """Return the report of a launch, and the tensor memory of both CTAs as uint32 [2, 128, N]."""
     source = f"{PRELUDE}#define M {m}\n#define N {n}\n#define MASK {mask}u\n{SOURCE}"
     out = np.zeros((2, 128, n), np.uint32)
     halves = [np.concatenate([*map(core_matrices, np.split(each, 2))]) for each in (a, b)]
@@ -123,7 +123,8 @@ def test_a_cluster_of_an_odd_number_has_no_pairs(cluster):
 
 
 def test_one_kernel_has_one_group():
-    """Report an instruction with another .cta_group at its line; ptxas 13.0 refuses such a kernel."""
+    """The simulator reports an instruction with a second .cta_group value in one kernel. ptxas 13.0 refuses such a
+    kernel."""
     pair = "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64"
     source = f"{PRELUDE}#define M 256\n#define N 32\n#define MASK 0u\n{SOURCE}"
     assert pair in source
@@ -156,7 +157,8 @@ FILL
 
 @pytest.mark.parametrize(("scope", "severities"), [("", {"advice"}), ("acquire.cluster.", set())])
 def test_a_wait_of_the_scope_of_a_cta_before_a_product_of_a_pair_is_advice(scope, severities):
-    """The other CTA writes its tile and arrives with a release of the cluster; TileLang waits without a scope."""
+    """In the test, the other CTA of the pair writes its tile, and arrives with cluster scope. As in TileLang, the
+    waiting thread uses the default CTA scope."""
     a, b, product = matrices(256, 16)
     handed = HANDED.replace("FILL", FILL).replace("SCOPE", scope)
     source = SOURCE.replace(FILL, "\n").replace("    meet();\n    if (rank() == 0 && t < 32 && first()) {\n", handed)

@@ -1,4 +1,4 @@
-"""Tests of tcgen05.mma: types, shapes and operands give NumPy's products, and an early read returns the old value."""
+"""Tests of tcgen05.mma, whose products equal NumPy's for each type and shape."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ZEROS = "for (u32 c = 0; c < N; ++c) ST(d + quarter() + c, 0); WAIT_ST(); __sync
 
 
 def multiplied(kind: str, a: np.ndarray, b: np.ndarray, bits: int, zero: bool = False) -> np.ndarray:
-    """Return the cells of D, uint32 [128, N], for matrices of bytes, [rows, 32 * steps]."""
+    """Return the accumulator D as uint32 [128, N], for matrices of bytes with the shape [rows, 32 * steps]."""
     m, n, steps = len(a), len(b), a.shape[1] // 32
     source = SOURCE.replace("KIND", kind).replace("ZERO", ZEROS if zero else "").replace("ADD", str(int(zero)))
     source = f"#define M {m}\n#define N {n}\n#define STEPS {steps}\n{source}"
@@ -106,7 +106,7 @@ def test_products_with_sums_of_f16_have_one_in_the_lower_half_of_each_column():
 
 
 def test_products_of_four_bits_that_are_padded():
-    """The type is e2m1, with 16 elements in the first 8 of 16 bytes."""
+    """Padded elements of 4 bits have the type e2m1, with 16 elements in the first 8 of 16 bytes."""
     random = np.random.default_rng(2)
     a, b = (random.integers(0, 256, (rows, 32), np.uint8) for rows in (128, 16))
     found = multiplied("f8f6f4", a, b, form(128, 16, 1, 5, 5))
@@ -182,7 +182,8 @@ extern "C" __global__ void k(const u32* a, const uint4* b, u32* out, u32 form) {
 
 
 def from_lanes(instruction: str, a: np.ndarray, b: np.ndarray, m: int) -> np.ndarray:
-    """Return the sums, float32 [lane, N], of A in tensor memory, [lane, K], and B. D begins with 8."""
+    """Return the product of A and B as float32 [lane, N], plus the initial value 8 of D. A is in tensor memory as
+    [lane, K]."""
     out = np.zeros((128, len(b)), np.uint32)
     source = f"#define N {len(b)}\n" + LEFT.replace("INSTRUCTION", instruction)
     left, right = (np.ascontiguousarray(each.astype(np.float16)) for each in (a, b))
@@ -206,7 +207,7 @@ def test_d_is_scaled_by_a_power_of_two():
 
 @pytest.mark.parametrize("m", [32, 64])
 def test_a_stationary_product_has_its_columns_in_parts(m):
-    """With ``.ws``, each part of the lanes has its own rows of A, which are equal here, and a part of the columns."""
+    """A tcgen05.mma with ``.ws`` divides the columns of the result among parts of the lanes."""
     parts = 128 // m
     a, b = np.tile(numbers(m, 16), (parts, 1)), numbers(64, 16)
     found = from_lanes("tcgen05.mma.ws.cta_group::1.kind::f16 [%0], [%1], %2, %3, p;", a, b, m)

@@ -1,4 +1,4 @@
-"""Tests of tcgen05.mma with block scales: kinds, sizes and IDs of scales give NumPy's products of scaled factors."""
+"""Tests of tcgen05.mma with block scales, whose results equal NumPy's products of scaled factors."""
 
 from __future__ import annotations
 
@@ -66,26 +66,27 @@ def source_of(kind: str, n: int, a_place: dict[str, str] = IN_SHARED) -> str:
 
 
 def scaled_form(n: int, a: int, b: int, type_: str, a_byte: int = 0, b_byte: int = 0) -> int:
-    """Return an instruction descriptor with M = 128."""
+    """Return the instruction descriptor of a block-scaled tcgen05.mma with M = 128."""
     return form(128, n, b_byte, a, b, (type_ == "ue8m0") << 23 | a_byte << 29)
 
 
 def cells_of(codes: np.ndarray) -> np.ndarray:
-    """Return the cells, uint32 [columns, 32], of the four scales of each row, uint8 [rows, 4]."""
+    """Return the tensor memory for scales as uint32 [columns, 32], from four scales for each row as uint8 [rows, 4]."""
     cells = np.zeros(columns_of(len(codes)) * 32, np.uint32)
     cells[: len(codes)] = np.ascontiguousarray(codes).view(np.uint32)[:, 0]
     return cells
 
 
 def codes_of_scales(rows: int, type_: str) -> np.ndarray:
-    """Return the bytes of four scales for each row, whose numbers are 1/4 to 4, or sums of two such powers."""
+    """Return random bytes of four scales for each row. The scales are powers of two from 1/4 to 4, or sums of two of
+    them."""
     random = np.random.default_rng(rows)
     first, last = (125, 130) if type_ == "ue8m0" else (0x28, 0x48)
     return random.integers(first, last, (rows, 4), np.uint8)
 
 
 def factor(type_: str, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bytes of a factor, [rows, 32], and its numbers."""
+    """Return the bytes of a random matrix as [rows, 32], and the numbers that the bytes represent."""
     data = np.random.default_rng(seed).integers(0, 256, (rows, 32), np.uint8)
     if type_ == "e2m1x2":
         return data, decoded_packed(data)
@@ -103,7 +104,7 @@ def product(
     first: tuple[int, int],
     count: int,
 ) -> np.ndarray:
-    """Return the product of scaled factors in float64."""
+    """Return the product of two scaled matrices in float64."""
     scaled = []
     for numbers, each, byte in zip((a, b), codes, first, strict=True):
         scales = scale_numbers(each[:, byte : byte + count], type_)
@@ -140,7 +141,8 @@ def test_scaled_products(case):
 
 
 def test_a_wrong_layout_of_scales_changes_the_result():
-    """Row r has its scales in lane r // 4 and column r % 4, and the comparison of the layouts names the first place."""
+    """In the wrong layout of the test, row r has its scales in lane r // 4 and column r % 4. The comparison of the
+    layouts contains the first difference."""
     (a, a_numbers), (b, b_numbers) = factor("e4m3", 128, 1), factor("e4m3", 16, 2)
     codes = codes_of_scales(128, "ue8m0"), codes_of_scales(16, "ue8m0")
     cells, out = list(map(cells_of, codes)), np.zeros((128, 16), np.uint32)

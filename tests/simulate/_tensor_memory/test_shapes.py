@@ -1,4 +1,4 @@
-"""Tests of tcgen05.ld and tcgen05.st in each shape of the PTX ISA, also with two columns in a register."""
+"""Tests of tcgen05.ld and tcgen05.st in each shape of the PTX ISA, and with two columns in a register."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of operands: the simulator refuses a name without an address."""
+"""Tests that the simulator refuses an operand whose name has no address."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of events, which are a closed set of frozen values. A fence becomes the event of its proxy."""
+"""Tests of the simulator's events, which are a closed set of frozen values."""
 
 import dataclasses
 from typing import get_args

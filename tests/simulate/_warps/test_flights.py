@@ -1,5 +1,5 @@
-"""Tests of accesses to the registers of a wgmma before the wait: the access is a finding, and a read returns a wrong
-value."""
+"""Tests of accesses to the registers of a wgmma before its wait. Each such access is a finding, and a read returns a
+wrong value."""
 
 from __future__ import annotations
 
@@ -141,7 +141,8 @@ def test_an_early_access_gives_a_possible_value(name, sanitize):
 
 
 def test_a_read_in_the_open_group_is_advice():
-    """Triton adds partial sums in this way, and ptxas 13.4 inserts a wait."""
+    """A read of wgmma registers in an open group is advice, because Triton adds partial sums with such reads, and ptxas
+    13.4 inserts a wait."""
     body = "PRODUCT(c); // OTHER\nSET(read, c[0]); // HERE\nCOMMIT(); WAIT(0);"
     findings, out = launched(body)
     (finding,) = findings
@@ -169,7 +170,7 @@ def test_right_kernels_have_right_sums():
 
 
 def test_a_product_of_the_earlier_cta_in_its_place():
-    """The registers of a CTA are free when the CTA ends, also if no thread has waited for its product."""
+    """The registers of a CTA are free when the CTA ends, even if no thread has waited for its wgmma."""
     body = "if (blockIdx.x == 0) { PRODUCT(c); COMMIT(); return; }\nSET(read, c[0]);"
     gpu, out = simulate.Device(schedules=1, multiprocessor_count=1), np.zeros(1300 + 128, np.float32)
     config = simulate.Config(2, 128, shmem_size=200_000)

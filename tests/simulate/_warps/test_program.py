@@ -1,4 +1,4 @@
-"""A test of programs: a program is complete when its constructor returns."""
+"""A test that the simulator's Program object is complete when its constructor returns."""
 
 import pytest
 
