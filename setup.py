@@ -40,7 +40,7 @@ DRIVER = Extension(
     extra_link_args=["-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic", f"-Wl,--version-script={VERSIONS}"],
     libraries=["dl", "pthread"],
 )
-# For cuda-tma sanitize --on-gpu, this library intercepts the calls from a program to the driver of the GPU.
+# The library for cuda-tma sanitize --on-gpu intercepts the calls from a program to the driver of the GPU.
 ON_GPU = Extension(
     "cuda_tma._intercept.on_gpu.library.libongpu",
     [

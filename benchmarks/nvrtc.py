@@ -114,7 +114,7 @@ def compile_source(source: str, include_path: list[str]) -> None:
     options = [f"--gpu-architecture={TARGET}", "--std=c++17", *(f"--include-path={path}" for path in include_path)]
     (error,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        # NVRTC writes into the bytes object, which must not be one that Python shares, such as b" ".
+        # NVRTC writes into the bytes object, so the object must not be shared by Python, as b" " is.
         log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)
         nvrtc.nvrtcGetProgramLog(program, log)
         raise RuntimeError(f"NVRTC failed: {log.decode()}")

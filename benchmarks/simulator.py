@@ -30,7 +30,7 @@ from .host import machine
 
 __all__ = ["machine", "tables", "unavailable"]
 
-SAMPLES = 3  # The benchmark takes three samples of each kernel, each of which takes seconds.
+SAMPLES = 3  # The benchmark takes only three samples of each kernel, because a sample takes seconds.
 SMALL_SECONDS, LARGE_SECONDS = 2, 60  # The time limits in seconds are for the matrix products of sizes 256 and 1024.
 RATE = 10e6  # The simulator must execute RATE instructions of a GEMM per second, without unsuccessful polls.
 TRITON_RATE = 12e6

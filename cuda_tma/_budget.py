@@ -51,7 +51,8 @@ NAME_BYTES = 64 << 20  # NAME_BYTES limits the total size of the names of inline
 CALL_DEPTH = 4096
 STACK_BYTES = 1 << 18  # STACK_BYTES limits the local memory of a thread.
 LOCAL_BYTES = 1 << 30  # LOCAL_BYTES limits the local memory of all threads that run at the same time.
-REGISTER_BYTES = 1 << 30  # REGISTER_BYTES limits the registers of the threads that run at the same time, in all calls.
+# REGISTER_BYTES limits the registers, in all nested calls, of the threads that run at the same time.
+REGISTER_BYTES = 1 << 30
 # OUTPUT_CHARACTERS limits the output that a launch prints. The default buffer of CUDA for printf
 # (cudaLimitPrintfFifoSize) has 1 MiB.
 OUTPUT_CHARACTERS = 4 << 20
@@ -68,7 +69,7 @@ LAYOUT_STEPS = 2 << 20
 # COMPLAINT_CHARACTERS limits the standard error of a command, and suffices for 400 lines of a compiler.
 COMPLAINT_CHARACTERS = 1 << 15
 PATH_CHARACTERS = 4096  # PATH_CHARACTERS limits the length of a file name in the input (PATH_MAX of Linux).
-RECORDED_BYTES = 2 << 30  # RECORDED_BYTES limits the memory of one recorded launch.
+RECORDED_BYTES = 2 << 30  # RECORDED_BYTES limits the memory in the recording of one launch.
 BASELINE_BYTES = 64 << 20  # BASELINE_BYTES limits the size of a report with known findings.
 RECORDING_TEXT_BYTES = 256 << 20  # RECORDING_TEXT_BYTES limits the size of the list of launches in a recording.
 SOURCE_BYTES = 4 << 20  # SOURCE_BYTES limits the size of a header, and of a source file from which findings show lines.

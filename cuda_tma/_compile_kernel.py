@@ -19,7 +19,7 @@ from ._watchdog.deadlines import arm
 __all__ = ["compile"]
 
 _DEADLINE = "CUDA_TMA_WATCHDOG_MS"
-# _LONGEST_MS limits a watchdog's deadline, because the header counts milliseconds in 32 bits.
+# _LONGEST_MS limits the deadline of the watchdog, because watchdog.cuh counts milliseconds in 32 bits.
 _LONGEST_MS = 1_000_000_000
 
 

@@ -10,7 +10,8 @@ from ._options import Options, TensorMapOptions
 
 __all__ = ["NAMES", "options_from"]
 
-# The table contains the names of each kind of options. The first name of a kind distinguishes it from the other kinds.
+# The table maps a kind of options to the names of its options. The first name of a kind distinguishes it from the other
+# kinds.
 NAMES = {kind: tuple(f.name for f in fields(kind)) for kind in get_args(Options)}
 _DEFAULTS = {f.name: f.default for f in fields(TensorMapOptions)}
 

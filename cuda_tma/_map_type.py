@@ -24,7 +24,7 @@ from .enums import TensorMapDataType, TensorMapL2Promotion, TensorMapOOBFill, Te
 __all__ = ["MapPointer", "MapType", "box_bytes", "box_extent"]
 
 _CPP_NAMES = {"tiled": "TiledMap", "im2col": "Im2colMap"}
-# _CPP_PREFIXES contains the prefix of the header's enumerators for each option in the type of a map.
+# _CPP_PREFIXES maps an option to the prefix of its enumerators in the C++ header.
 _CPP_PREFIXES = {"data_type": "", "swizzle": "SWIZZLE_", "oob_fill": "OOB_FILL_", "l2_promotion": "L2_PROMOTION_"}
 
 

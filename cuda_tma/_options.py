@@ -198,7 +198,7 @@ def options_of(params: Params) -> TensorMapOptions | TensorMapIm2colOptions:
 def _common(params: Params) -> dict[str, Any]:
     """Return the options that the maps of all modes have."""
     same = {option.name: getattr(params, option.name) for option in COMMON}
-    # Every driver makes SMALL maps by default.
+    # The default allocation class of every driver is SMALL.
     small = params.allocation_class == TensorMapAllocationClass.SMALL
     allocation_class = None if small else params.allocation_class
     return same | {"element_strides": params.element_strides[::-1], "allocation_class": allocation_class}

@@ -124,7 +124,7 @@ class BarrierWait:
     name: str
     missing: str
     cause: str = "every thread in the barrier's count must reach it: check the count and the branches before it"
-    rank: int = 3  # These threads have the last rank, because they usually wait for threads that hang elsewhere.
+    rank: int = 3  # Threads at a barrier have the last rank, because they usually wait for threads that hang elsewhere.
 
     def __str__(self) -> str:
         return f"{self.name}: {self.missing}"

@@ -7,7 +7,7 @@ variant, in the mean.
 
 from typing import NamedTuple
 
-DEPTH = 64  # A step of K has 64 elements of 16 bits.
+DEPTH = 64  # A step along K has 64 elements of 16 bits.
 ELEMENT_BYTES, SUM_BYTES = 2, 4
 
 

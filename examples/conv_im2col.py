@@ -150,7 +150,7 @@ def cases(sizes):
         )
         weights.div_((c * side**2) ** 0.5)
         run = prepare(device, kernel, image, weights, output.fill_(torch.nan), window)
-        other, conv2d = {}, (None, *window[1:])  # The arguments are a bias of None, stride, padding and dilation.
+        other, conv2d = {}, (None, *window[1:])  # The values are the bias, the stride, the padding and the dilation.
         rivals = {"torch conv2d (cuDNN)": partial(by_torch, other, image, weights, *conv2d)}
         case = f"{n} x {h} x {w}, {c} to {filters} channels, {side} x {side}, {short_name(dtype)}"
         moved_bytes = image.nbytes + weights.nbytes + output.nbytes

@@ -19,7 +19,7 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-SMALL = ((128, 256, 64), (1, 8, 8), (1000, 520, 200), (777, 2048, 72), (2000, 4104, 1000))  # Each case is m, n, k.
+SMALL = ((128, 256, 64), (1, 8, 8), (1000, 520, 200), (777, 2048, 72), (2000, 4104, 1000))  # Each case is (m, n, k).
 LARGE = ((3072, 3072, 3072), (4096, 4096, 4096), (8192, 8192, 8192))  # For 3072, half of the last round is idle.
 TARGETS = ("sm_90a",)
 SOURCE = r"""

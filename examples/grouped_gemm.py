@@ -41,7 +41,7 @@ MODELS = {  # Each model has a number of experts, N, K, and one or more total nu
     "Qwen3 235B": (128, 3072, 4096, 32768, 8, 128, 2048),
     "DeepSeek-V3, an eighth": (32, 4096, 7168, 16384, 64),
 }
-SMALL = (("edges", (CHECKED, CHECKED[::-1], (0, 0, 1147, *6 * (0,))), 512, 200),)  # Each case is name, steps, N, K.
+SMALL = (("edges", (CHECKED, CHECKED[::-1], (0, 0, 1147, *6 * (0,))), 512, 200),)  # Each case is (name, steps, N, K).
 LARGE = tuple(
     (f"{name}, {kind}", routed(experts, tokens, kind == "skewed"), rows, depth)
     for name, (experts, rows, depth, *all_tokens) in MODELS.items()

@@ -33,10 +33,10 @@ from .processes import in_processes
 from .regimes import After, Run
 
 PRODUCTS = ("gemm", "conv_im2col", "grouped_gemm")
-# The benchmark runs these examples after other data has replaced theirs in L2.
+# In a run of the kind "evicted", other data has replaced the data of the example in L2.
 EXAMPLES = {"evicted": ("copy_2d", "transpose", "gather_rows", "kv_tiles")}
 WATCHDOG_MS = 10_000
-TIMES, ELEMENTS = 8, 1 << 21  # Each of three tensors has ELEMENTS float32 elements, which are 8 MB.
+TIMES, ELEMENTS = 8, 1 << 21  # ELEMENTS float32 elements take 8 MB in each of three tensors.
 _INCLUDE = re.compile(r"^#include <(cuda_tma/\w+\.cuh)>$", re.MULTILINE)
 _ONCE = "#pragma once\n"
 

@@ -14,7 +14,7 @@ from .figures import Figure, Figures
 
 COPY = "cuMemcpyDtoD"
 LINE_INCHES, HEAD_INCHES = 0.2, 0.8
-MARKERS = ("s", "^", "D", "v")  # Each of the MARKERS stands for a rival.
+MARKERS = ("s", "^", "D", "v")  # Each of the MARKERS is the mark of one rival in the chart.
 
 
 def draw(tables: Sequence[Figures], path: Path) -> None:

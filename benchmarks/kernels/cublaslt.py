@@ -64,7 +64,8 @@ class Product:
         self.tensors = b, a, out
         self.operation = _made("cublasLtMatmulDescCreate", COMPUTE_32F, FLOAT)
         for attribute, tensor in ((TRANSA, b), (TRANSB, a)):
-            is_turned = ctypes.c_int(_by_rows(tensor) is not tensor)  # In cublasOperation_t, 0 is N, and 1 is T.
+            # In cublasOperation_t, the value 0 means not transposed, and 1 means transposed.
+            is_turned = ctypes.c_int(_by_rows(tensor) is not tensor)
             _call("cublasLtMatmulDescSetAttribute", self.operation, attribute, ctypes.byref(is_turned), _size(4))
         self.layouts = [_layout(tensor) for tensor in self.tensors]
 

@@ -87,7 +87,7 @@ def _print_by_rich(title: str, head: Sequence[str], rows: list[Sequence[str]], p
     # Each column of a table needs a vertical line and two spaces.
     if sum(widths) + 3 * len(widths) + 1 > console.width:
         return False
-    # An object of type Text is printed unchanged, including [brackets].
+    # The console prints a Text object unchanged, even if it contains [brackets].
     table = Table(title=Text(title) if title else None)
     for name in head:
         table.add_column(name, no_wrap=not (prose and name == head[-1]))

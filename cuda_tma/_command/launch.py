@@ -40,7 +40,7 @@ _MOST_DIGITS = 64  # A number has at most 64 binary digits, because no parameter
 _NARROW = re.compile(r"bfloat16|u?int[1-7]|float[4-8]_\w+")
 _NUMBERS = "biufc"  # Each letter is a kind of NumPy dtypes that contain numbers.
 _MAP_BYTES = 128
-_SEED = 0  # A fixed seed makes arrays of random numbers equal in each run.
+_SEED = 0  # With a fixed seed, the arrays contain the same random numbers in each run.
 
 
 @dataclass(frozen=True)

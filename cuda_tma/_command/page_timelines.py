@@ -63,7 +63,7 @@ def _traced(launch: Launched) -> Iterator[tuple[Sequence[Finding], Timeline]]:
             if traced.traced is not None:
                 yield traced.findings, traced.traced
     except (LaunchesError, OSError, ParseError, TimeLimitReached, UnsupportedInstruction):
-        return  # The page has no timeline of a launch that the simulator cannot run.
+        return  # If the simulator cannot run a launch, the page contains no timeline of the launch.
 
 
 def _picture(timeline: Timeline, finding: Finding) -> str:

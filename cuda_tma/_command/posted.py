@@ -85,7 +85,7 @@ _ABOUT_CUDA = re.compile(
 )
 _OF_A_BUILD = re.compile(
     r"\*\*\* \[|\bin make\b|\bg?make(?:\[\d+\])?:|\bninja:", re.I
-)  # Build tools such as make and ninja print numbers of their own errors, such as Error 1.
+)  # Build tools such as make and ninja print their own error numbers, such as Error 1.
 _NEAR = 400  # The search includes at most 400 characters of a line, because a line may be a whole log.
 
 

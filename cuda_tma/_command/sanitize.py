@@ -28,7 +28,7 @@ __all__ = ["run"]
 def run(arguments: argparse.Namespace) -> int:
     """Check a program, recorded launches, or one kernel."""
     if arguments.file is None and arguments.program is None and arguments.json:
-        # In --json FILE, argparse treats the kernel file as the value of --json.
+        # If --json precedes the kernel file, argparse treats the file as the value of --json.
         arguments.file, arguments.json = arguments.json, STANDARD_OUTPUT
     if arguments.program is not None:
         from .program import judge_program as judge

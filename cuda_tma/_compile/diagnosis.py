@@ -30,7 +30,8 @@ _ASSEMBLER_ERROR = re.compile(r"^ptxas .*?, line (?P<line>\d+); error\s*: (?P<te
 # directive for an inlined function also contains the place of the call.
 _LOCATION = re.compile(r"^\s*\.loc\s+(?P<at>\d+ \d+ \d+)(?:.*inlined_at (?P<call>\d+ \d+ \d+))?", re.MULTILINE)
 _FILE = re.compile(r'^\s*\.file\s+(\d+) "(.*?)"', re.MULTILINE)
-# The assembler prints messages of refuse.cuh. In a message, _ stands for a space and __ for a colon.
+# The pattern matches an error of the assembler that contains a message of the header refuse.cuh. In a message of
+# refuse.cuh, _ stands for a space, and __ stands for a colon.
 _OWN_SENTENCE = re.compile(r"Not a name of any known instruction: 'cuda_tma_error__(\w+)'")
 
 # The PTX of a refused kernel contains the message as an instruction.
@@ -49,7 +50,8 @@ def nvrtc_wheel(bindings: str) -> str:
 
 
 NVRTC_WHEEL = nvrtc_wheel(bindings_version)
-# The table contains remedies that the compiler's messages lack. Each key is a part of a message of the compiler.
+# The table contains remedies for errors of the compiler whose messages contain no remedy. Each key is a part of a
+# message of the compiler.
 _REMEDIES = {
     "open source file": 'name its folder by options=["-I/folder"]; CUDA\'s own headers are in '
     'cuda.pathfinder.find_nvidia_header_directory("cudart")',

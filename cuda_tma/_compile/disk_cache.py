@@ -33,7 +33,7 @@ SUFFIX, MODULE_SUFFIX, UNFINISHED = ".kernel", ".module", ".part"
 _OURS = rf"[0-9a-f]{{64}}(?:\{SUFFIX}|\{MODULE_SUFFIX})|cuda_tma-\w+\{UNFINISHED}"
 # MOST_BYTES limits the size of all entries together, and is enough for some thousands of kernels.
 MOST_BYTES = 256 << 20
-ABANDONED_SECONDS = 3600  # If a temporary file is older than this age, the process that wrote the file has ended.
+ABANDONED_SECONDS = 3600  # A temporary file that is older than an hour belongs to a process that has ended.
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 4
 _TYPES = {"name": str, "lowered_name": str, "signature": str, "target": str, "log": str, "ptx_bytes": int}
@@ -98,7 +98,7 @@ class DiskCache(NamedTuple):
         OSError
             If the file does not exist, cannot be read, is a link or a pipe, or can be written by other users.
         """
-        # Without O_NONBLOCK, the open of a pipe would wait for the pipe's writer.
+        # Without O_NONBLOCK, opening a pipe would wait until another process opens the pipe for writing.
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         handle = os.open(self.folder / name, flags)
         with open(handle, "rb") as file:

@@ -25,7 +25,7 @@ __all__ = ["leak_text", "leaked"]
 # Each key is the number of a kind of memory in driver.h.
 _NAMES = {0: "device memory", 1: "memory of a pool", 3: "managed memory"}
 _FREES = {1: "cuMemFreeAsync"}
-# The runtimes in _KEEPERS keep memory in their own pools until the process ends.
+# The libraries in _KEEPERS keep memory in their own pools until the process ends.
 _KEEPERS = ("cupy", "numba.cuda", "torch.cuda.memory")
 _RULE = "CUDA Driver API: memory stays allocated until it is freed or its context is destroyed"
 _Group = tuple[int, str]

@@ -16,7 +16,8 @@ from inspect import getattr_static
 from types import ModuleType
 from typing import Any
 
-IS_NEG = "_ZN2at6native6is_negERKNS_6TensorE"  # The C++ declaration is bool at::native::is_neg(const at::Tensor&).
+# The symbol is the mangled name of bool at::native::is_neg(const at::Tensor&).
+IS_NEG = "_ZN2at6native6is_negERKNS_6TensorE"
 
 
 @cache

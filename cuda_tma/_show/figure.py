@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MARK_COLOR", "load_start", "new_figure", "plane", "times", "title_of"]
 
-MARK_COLOR = "#d55e00"  # The color is vermilion of the Okabe-Ito palette.
+MARK_COLOR = "#d55e00"  # The color is vermilion from the Okabe-Ito palette.
 
 
 def new_figure(size: tuple[float, float], figure: Figure | None) -> Figure:

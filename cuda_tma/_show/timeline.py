@@ -18,8 +18,9 @@ from .tracks import Track
 
 __all__ = ["UNITS", "Timeline"]
 
-_MOST = 100_000  # _MOST limits the CTAs and the pixels of a picture, because a larger picture would take all memory.
-# UNITS explains the time in a picture, with the numbers of the recorder.
+# _MOST limits the numbers of CTAs and pixels of a picture, because a larger picture may need too much memory.
+_MOST = 100_000
+# UNITS explains the unit of time in the picture.
 UNITS = (
     "Time is counted in steps, not in nanoseconds: an instruction of a warp is one, a copy takes {copy_steps:,}, and a "
     "product of N columns N / 2. Warps run in parallel, and wait only for synchronization in the kernel."

@@ -18,11 +18,11 @@ __all__ = ["HATCH", "STYLE", "Chart", "Scale", "key", "rows_of", "stacked", "tim
 _MARGIN, _SMALL = 16, 10.0
 _WARPS, _COPY, _THIN, _MBARRIER, _HEADER = 30, 16, 8, 22, 30  # The rows of the picture have fixed heights in pixels.
 _MOST_LABELLED = 10  # Rows of copies have labels if there are at most ten rows.
-_SOON = 32  # Copies whose begins differ by at most 32 steps are drawn as one copy.
+_SOON = 32  # The picture shows copies that begin within 32 steps as one copy.
 _GAP_STEPS_PIXELS = 90  # The distance between two numbers on the axis is at least 90 pixels.
 
 _MARK = "#d43c7c"
-_KEY = {  # _KEY is the legend of colors, by class.
+_KEY = {  # _KEY maps a CSS class to the text in the legend of colors.
     "run": "runs",
     "wait": "waits",
     "vain": "never completes",

@@ -129,7 +129,7 @@ def _stored_table(raw: bytes) -> tuple[Field, ...]:
 
 
 _DERIVED = (TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS)
-# Objects of these types are refused first, because bytes() accepts some of them.
+# The types in _NEVER_BYTES are refused first, because bytes() accepts some objects of these types.
 _NEVER_BYTES = (int, str, list, tuple)
 
 

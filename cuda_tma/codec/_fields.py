@@ -150,8 +150,8 @@ def _corner_widths(rank: int) -> tuple[Field, ...]:
 TRANSFER_BYTES = Field("transfer_bytes", (Piece(16, 0, 32),), read_by_load=False)
 SWIZZLE_REPEAT_BYTES = Field("swizzle_repeat_bytes", (Piece(18, 0, 32),), read_by_load=False)
 
-# Some bits of observed maps belong to no parameter. The function decode() returns these bits in `unexplained`, and
-# diff() reports their names.
+# Some bits of maps that the driver makes do not belong to a parameter. The function decode() returns bits without a
+# parameter in `unexplained`, and diff() reports their names.
 BEYOND_PARAMS = (Field("bit 1 of word 2", (Piece(2, 1, 1),), read_by_load=False),)
 
 _MIN_RANK = {TiledParams: 1, Im2colParams: 3, Im2colWideParams: 3}

@@ -110,8 +110,8 @@ _FLOAT16_INFINITY, _BFLOAT16_INFINITY = 0x7C00, 0x7F80
 
 # REDUCTIONS maps an operation and a data type to (dtype of the computation, function). All pairs were executed on
 # hardware, and each of the 71 pairs that REDUCTIONS omits caused a fault. Hardware adds TFLOAT32 values as FLOAT32
-# values, and does not round the sums to TFLOAT32. The FTZ type of TFLOAT32 flushes values as FLOAT32_FTZ does. These
-# results were observed with driver 580 on sm_90.
+# values, and does not round the sums to TFLOAT32. TFLOAT32_FTZ flushes subnormal values to zero, as FLOAT32_FTZ does.
+# These results were observed with driver 580 on sm_90.
 REDUCTIONS: dict[str, dict[T, tuple[str, _Operation]]] = {
     "add": {
         **_each(_BITS, np.add),

@@ -49,7 +49,7 @@ class Whole:
     chunks: np.ndarray
     reach_bytes: int
     _last: tuple[int, ...]  # _last contains the last coordinates at which a box is inside the tensor.
-    _strides: tuple[int, ...]  # The strides are in bytes.
+    _strides: tuple[int, ...]  # The strides of a box are in bytes.
 
     def origin(self, coordinates: Sequence[int]) -> int | None:
         """Return the start of a box in bytes from ``global_address``.

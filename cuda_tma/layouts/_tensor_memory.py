@@ -27,7 +27,7 @@ _ROLES = {
     "tmem.d": "sums of tcgen05.mma",
     "tmem.a": "A operand of tcgen05.mma in tensor memory: row m is in lane m",
 }
-#: The name of a layout of CuTe in tensor memory begins with one of these texts.
+#: The names of CuTe's layouts in tensor memory begin with one of the texts in the tuple.
 FRAGMENTS = {
     "tmem": "a layout of CuTe in tensor memory: tmem:bf16x2:(128,64):(65536,1)+32, two bf16 in each 32 bits",
     "tmem.a": "an A operand in tensor memory: tmem.a:bf16:((128,16),1,4):((64,1),0,16)+32",

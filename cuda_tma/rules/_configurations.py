@@ -40,7 +40,7 @@ FLAGS = ("is_cooperative", "programmatic_stream_serialization")
 FIELDS = ("grid", "block", "cluster", "shmem_size", *FLAGS)
 
 _MOST_CTAS = ((1 << 31) - 1, 65535, 65535)
-_MOST_EXTENTS = (1024, 1024, 64)  # A CTA has at most 1024, 1024 and 64 threads along x, y and z.
+_MOST_EXTENTS = (1024, 1024, 64)  # A CTA has at most 1024 threads along x, 1024 along y, and 64 along z.
 _MOST_THREADS = 1024
 _MOST_CTAS_OF_CLUSTER = 16  # A cluster has at most 16 CTAs, of which 8 are portable.
 _MOST_BYTES = (1 << 31) - 1

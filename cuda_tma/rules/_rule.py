@@ -10,7 +10,7 @@ from ._find import Find, Finding
 
 __all__ = ["ALL_MODES", "API", "IM2COL", "OBSERVED", "PIXELS", "TILED", "UNVERIFIED", "WIDE", "Rule"]
 
-# Each of these tuples contains the modes of tensor maps to which a rule applies.
+# Each tuple contains the modes of tensor maps to which a rule applies.
 TILED: tuple[type, ...] = (TiledParams,)
 IM2COL: tuple[type, ...] = (Im2colParams,)
 WIDE: tuple[type, ...] = (Im2colWideParams,)

@@ -266,7 +266,7 @@ def _text_of_program(program: Program) -> str:
     if program.backend != "NVRTC":
         raise TypeError(f"the Program is of {program.backend}; pass the PTX of its source to watch()")
     _, size = nvrtc.nvrtcGetPTXSize(program.handle)
-    # NVRTC writes to the bytes object, so the object must not be one that Python shares, such as b" ".
+    # NVRTC writes to the bytes object, so the object must not be shared by Python, as b" " is.
     text = bytes(size + 1)
     nvrtc.nvrtcGetPTX(program.handle, text)
     return text[:size].rstrip(b"\0").decode()

@@ -22,7 +22,7 @@ from ._pattern import pattern, swizzle_offset
 
 CHUNK_BYTES = 16  # The engine moves data between global and shared memory in chunks of 16 bytes.
 
-# A slice of 0 bytes means that the layout is not interleaved.
+# The slice of a layout without interleave has 0 bytes.
 _SLICE_BYTES = dict(zip(TensorMapInterleave, (0, 16, 32), strict=True))
 _W128_PIXELS = 128  # The mode im2col::w::128 ignores pixels_per_column (PTX ISA 5.5.5.1).
 
@@ -381,7 +381,7 @@ def smem_layout(params: Params) -> Any:
     strides = (1, *accumulate(extents[1:-1], operator.mul, initial=row_pitch))
     layout = Layout(extents, strides[: len(extents)])
     for from_bit, to_bit, bits in pattern(params.swizzle).xors:
-        # `base` is not negative, because the largest element has 8 bytes, and no swizzle divides 8 bytes.
+        # `base` is not negative, because an element has at most 8 bytes, and swizzles move pieces of at least 8 bytes.
         base = to_bit - int(math.log2(unit))
         layout = compose(Swizzle(bits, base, from_bit - to_bit), layout)
     return layout

@@ -85,7 +85,7 @@ def run_jobs(
         port = ports.get()
         try:
             record = _run(job, (command or _command)(job, port), patience_s)
-            # The tool prints this message if too many processes start at the same time.
+            # The message means that too many processes started at the same time.
             if "No attachable process" in record["text"]:
                 record = _run(job, (command or _command)(job, port), patience_s)
             return record
@@ -145,7 +145,7 @@ def _command(job: Job, port: int) -> list[str]:
     return ["compute-sanitizer", *options, *run]
 
 
-def _help(known: list[str] = []) -> str:  # noqa: B006 # The default list caches the output.
+def _help(known: list[str] = []) -> str:  # noqa: B006  # The default list caches the output.
     if not known:
         known.append(subprocess.run(["compute-sanitizer", "--help"], capture_output=True, text=True).stdout)
     return known[0]

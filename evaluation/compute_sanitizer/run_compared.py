@@ -42,7 +42,8 @@ def main() -> None:
     for name, of in (("source", "in"), ("target", "out")):
         given[name] = _map(int(buffers[of].handle), case)
     kernel = cuda_tma.compile(case["source"], "kernel")
-    clusters = {"cluster": case["cluster"]} if case["cluster"] > 1 else {}  # With a cluster, the grid counts clusters.
+    # In a launch with clusters, the extents of the grid are in clusters.
+    clusters = {"cluster": case["cluster"]} if case["cluster"] > 1 else {}
     config = LaunchConfig(grid=case["grid"] // case["cluster"], block=case["block"], **clusters)
     print("launches", flush=True)
     cuda_tma.launch(stream, config, kernel, *(given[name] for name in case["arguments"]))

@@ -27,7 +27,7 @@ OF_CONSAN = (
     "test_cache_miss",
     "test_consan_",
     "test_mbarrier_arrive_multicast",
-)  # These tests are about the implementation of ConSan or about Rubin GPUs.
+)  # Tests in OF_CONSAN are about the implementation of ConSan or about Rubin GPUs.
 LAUNCH = Session.launch
 
 

@@ -120,8 +120,8 @@ def _pipeline(shape: Pipeline) -> Callable[[], None]:
     return lambda: run_pipeline(shape)
 
 
-# With these sizes, a CTA computes several tiles in an odd number of steps, and uses each stage of a ring more than
-# once.
+# The sizes are chosen so that a CTA computes several tiles in an odd number of steps, and uses each stage of a ring
+# more than once.
 _EXAMPLES: dict[str, dict[str, int]] = {
     "tiled_load": {}, "copy_2d": {"ctas": 1}, "transpose": {}, "replace_address": {}, "fp8_tiles": {}, "kv_tiles": {},
     "gemm": {"m": 136, "n": 520, "k": 264}, "conv_im2col": {"n": 2, "h": 33, "w": 31},

@@ -33,7 +33,7 @@ from evaluation.mutation.operators import Mutant  # noqa: E402
 from evaluation.mutation.trials import Folder, Trial, baseline_of, test_files, tried  # noqa: E402
 
 T = TypeVar("T")
-# The values of these keys identify a mutant, even after a change of other lines.
+# The values of the keys in KEY identify a mutant, even after a change of other lines.
 KEY = ("path", "function", "kind", "before", "after")
 
 

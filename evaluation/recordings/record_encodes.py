@@ -127,7 +127,8 @@ def verdict(row: Arguments) -> str:
         params = replace(params, allocation_class=row["allocation_class"]["effective"])
     wide = row["params"]["kind"] == "im2col_wide"
     accepted, broken = row["result"] == 0, check(params, capability)
-    if bool(broken) == accepted and not (wide and capability < (10, 0)):  # Driver 580 accepts wide maps on 9.0.
+    # Driver 580 accepts im2col wide maps on compute capability 9.0.
+    if bool(broken) == accepted and not (wide and capability < (10, 0)):
         return (
             f"DIFFERS: refused by the rule {broken[0].rule} alone" if broken else "DIFFERS: refused by the driver alone"
         )

@@ -43,7 +43,7 @@ def agreement(
     return found
 
 
-# CHOICES contains the candidates for each parameter of the model.
+# CHOICES maps a parameter of the model to its candidate values.
 CHOICES = {
     "fraction_bits": range(10, 31),
     "group": (2, 4, 8, 16, 32),

@@ -49,7 +49,7 @@ class Format:
         below `least`.
         """
         field = np.clip(exponent + self.bias, 0, 2**self.exponent_bits - 1 - self.infinities)
-        if not self.infinities:  # The largest mantissa with the largest exponent is NaN.
+        if not self.infinities:  # The value with the largest mantissa and the largest exponent is NaN.
             below = np.minimum(mantissa, 2**self.mantissa_bits - 2)
             mantissa = np.where(field == 2**self.exponent_bits - 1, below, mantissa)
         number = (negative << self.exponent_bits | field) << self.mantissa_bits | mantissa
@@ -211,7 +211,7 @@ def _integers(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
     return a, b, _sometimes(rng, 0.5, 2**31 - 1 - near, 2**31 + near)
 
 
-# SUITES contains the number of blocks of each suite.
+# SUITES maps a suite of cases to its number of blocks.
 SUITES: dict[str, tuple[Callable, int]] = {
     "spread": (_spread, 2), "alignment": (_alignment, 3), "rounding": (_rounding, 3), "tiny": (_tiny, 2),
     "special": (_special, 1), "low bits": (_low_bits, 1), "integers": (_integers, 1),

@@ -13,8 +13,8 @@ from ..startup.cuda_tma_redirect import redirect
 
 __all__ = ["install", "refuse_sorts"]
 
-# CuPy's kernels on disk have no line information, and may be machine code. The CUB parts of CuPy contain only machine
-# code.
+# CuPy's kernels on disk have no line information, and may be machine code. The parts of CuPy that use CUB contain only
+# machine code.
 _ENVIRONMENT = {"CUPY_CACHE_IN_MEMORY": "1", "CUPY_ACCELERATORS": ""}
 
 

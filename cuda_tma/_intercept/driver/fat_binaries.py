@@ -22,9 +22,9 @@ _MAGIC = 0xBA55ED50
 # The header contains a magic number, a version, the size of the header, and the size of all entries.
 _HEADER = struct.Struct("<IHHQ")
 # The header of an entry begins with the kind, the version, the size of the header, the size of the payload, the
-# compressed size, and 4 unknown bytes. The next fields of this header are the minor and the major version, the
-# architecture, and the offset and the length of a name. The last fields of this header are the flags, 8 unknown bytes,
-# and the decompressed size.
+# compressed size, and 4 unknown bytes. The next fields of an entry's header are the minor and the major version, the
+# architecture, and the offset and the length of a name. The last fields of an entry's header are the flags, 8 unknown
+# bytes, and the decompressed size.
 _ENTRY = struct.Struct("<HHIQI4xHHIIIQ8xQ")
 _PTX, ELF = 1, 2
 # The flag 0x2000 marks a payload that LZ4 has compressed, and the flag 0x8000 marks a payload that zstd has compressed.

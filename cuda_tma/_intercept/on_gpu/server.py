@@ -73,9 +73,9 @@ class Server:
         self._gpu = gpu_of(struct.pack("<4i64s", 9, 0, 1, 0, b""))
         self._images, self._judge = Images(self._gpu.compute_capability), Judge(self._options, self._journal, self._gpu)
         self._kernels: dict[int, GpuKernel] = {}
-        # _running contains the launches that run on the GPU, with the kernel and the time of the start.
+        # _running maps a launch that runs on the GPU to its kernel and its start time.
         self._running: dict[int, tuple[int, float]] = {}
-        # Each entry contains the kernel, the launch, and whether the GPU has ended the launch.
+        # Each entry contains a kernel, a launch of the kernel, and a flag that is true after the end of the launch.
         self._waiting: deque[tuple[int, int, bool]] = deque()
         self._changed = Condition()
         self._is_open, self._is_interrupted = True, False

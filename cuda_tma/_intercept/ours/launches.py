@@ -21,7 +21,9 @@ class Launches:
     session : Session
     """
 
-    config = Config  # The class Config replaces LaunchConfig of cuda.core, which queries the driver for clusters.
+    # The class Config replaces LaunchConfig of cuda.core, because LaunchConfig asks the driver whether the GPU supports
+    # clusters.
+    config = Config
 
     def __init__(self, session: Any):
         self._session = session

@@ -11,7 +11,7 @@ from importlib.abc import Loader, MetaPathFinder
 ALIVE = "alive"  # Each process holds a shared lock on the file `alive` in the folder of the session.
 UNREADY = "unready"  # The file `unready` in the folder of the session lists Python interpreters without cuda_tma.
 ON_GPU = "CUDA_TMA_ON_GPU"  # If launches run on a GPU, both environment variables contain the folder of the session.
-# CUDA_TMA_SESSION is the folder of the session, which contains the options and the journals of the session.
+# The variable CUDA_TMA_SESSION contains the path of the folder with the options and the journals of the session.
 VARIABLE = "CUDA_TMA_SESSION"
 # RUNTIMES lists the modules that have an adapter.
 RUNTIMES = (

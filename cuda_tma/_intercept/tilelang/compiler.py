@@ -48,11 +48,11 @@ def install(patches: Patches, compute_capability: tuple[int, int]) -> None:
 
 def _owner_of_backends() -> Any:
     """Return the class or the module that chooses the backend of a kernel."""
-    with contextlib.suppress(ImportError):  # Only TileLang 0.1.14 and later have this module.
+    with contextlib.suppress(ImportError):  # TileLang contains BackendModule since version 0.1.14.
         from tilelang.backend.module import BackendModule
 
         return BackendModule
-    with contextlib.suppress(ImportError):  # TileLang 0.1.12 and 0.1.13 have this module.
+    with contextlib.suppress(ImportError):  # The import succeeds in TileLang 0.1.12 and 0.1.13.
         from tilelang.backend import execution_backend
 
         return execution_backend

@@ -15,7 +15,7 @@ from .gpu_driver import Driver
 
 __all__ = ["install"]
 
-_TRUE = ("1", "true", "on", "y", "yes")  # The values in _TRUE mean True in Triton's environment variables.
+_TRUE = ("1", "true", "on", "y", "yes")  # Triton treats the values in _TRUE of an environment variable as true.
 
 
 def install(session: Any) -> Patches:

@@ -21,7 +21,7 @@ from .._ptx.stored import packed, unpacked
 
 __all__ = ["LEAST_CHARACTERS", "keep", "kept"]
 
-LEAST_CHARACTERS = 1 << 18  # The parser reads a text below this size in less than 50 ms.
+LEAST_CHARACTERS = 1 << 18  # A shorter text is not stored, because the parser reads it in less than 50 ms.
 _MOST_BYTES = 16 << 20  # An entry of 16 MB takes two seconds to read, so a larger module is not stored.
 _MAGIC = b"cuda_tma module 1\n"
 _DIGEST_BYTES = 32

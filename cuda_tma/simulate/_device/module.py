@@ -14,7 +14,7 @@ from .._warps.program import function_addresses
 
 __all__ = ["entry_of", "fill_variables", "load_variables"]
 
-_MOST_NAMES = 64  # A message lists at most this number of kernels.
+_MOST_NAMES = 64  # A message lists at most 64 kernels.
 
 
 def load_variables(

@@ -26,7 +26,7 @@ from .._sanitize.report.remedies import CONFIRMED, NO_EFFECT
 
 __all__ = ["Replay"]
 
-_MOST_REPLAYS = 8  # The simulator replays a launch at most this number of times.
+_MOST_REPLAYS = 8  # The simulator replays a launch at most eight times.
 _OTHER_BYTES = 0xFF, 0x55
 _SPARE_STEPS = 10_000  # A replay may take twice the steps of the launch, plus 10,000 steps.
 _Bytes = dict[Segment, bytes]

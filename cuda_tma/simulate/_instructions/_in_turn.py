@@ -23,7 +23,7 @@ def in_turn(view: np.ndarray, items: np.ndarray, sources: list[np.ndarray], comb
     sizes = np.diff(starts, append=len(items))
     old = np.empty(len(items), view.dtype)
     most = int(sizes.max())
-    # For many addresses, one step for each thread of an address takes less time than a scan.
+    # If the threads access many addresses, a loop over the threads of each address is faster than a scan.
     scan = _SCANS.get(op) if len(starts) < most else None
     for start, size in zip(starts, sizes, strict=True) if scan else ():
         who, at = order[start : start + size], ordered[start]

@@ -70,7 +70,7 @@ def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[
     op = next(part for part in parts if part in _OPS)
     # The modifier for vectors, such as .v4, may precede or follow the type.
     of_type = next(part for part in reversed(parts) if part in TYPE_BYTES)
-    # The last operand of an atomic may be a cache policy.
+    # The last operand of an atomic instruction may be a cache policy.
     sources = sources[: len(sources) - ("L2::cache_hint" in parts)]
     if len(sources) != (2 if op == "cas" else 1):
         raise binder.unsupported(f"with {len(sources)} values")

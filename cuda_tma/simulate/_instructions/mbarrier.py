@@ -152,7 +152,7 @@ def try_wait(binder: Binder) -> Step:
             _announce_waited(binder, group, lanes, at, done)
             write(group, lanes, True)
             return None
-        # The result has one element if all threads poll the same mbarrier with the same parity.
+        # If all lanes poll the same mbarrier for the same parity, the result has only one element.
         done = np.broadcast_to(done, at.shape)
         go = done | late
         if go.any():

@@ -24,7 +24,7 @@ _CONVERSION = re.compile(r"%[-+ #0]*([1-9]\d*|\*)?(\.(\d+|\*))?(hh|h|ll|l|j|z|t|
 _LONG = ("ll", "l", "j", "z", "t")
 # For an int with the length modifier h or hh, printf prints only the low 16 or 8 bits.
 _SHORT = {"h": 16, "hh": 8}
-_MOST_DIGITS = 9  # The width and the precision of a printf conversion have at most this number of digits.
+_MOST_DIGITS = 9  # The width and the precision of a printf conversion have at most nine digits.
 _HEAP_BYTES = 8 << 20  # The default of cudaLimitMallocHeapSize is 8 MB.
 
 

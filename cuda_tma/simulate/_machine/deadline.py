@@ -122,4 +122,4 @@ class _Watch:
 _watch = _Watch()
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_watch.__init__)  # type: ignore[misc]  # the thread may hold the lock
+    os.register_at_fork(after_in_child=_watch.__init__)  # type: ignore[misc]  # The thread may hold the lock.

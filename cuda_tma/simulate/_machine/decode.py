@@ -70,7 +70,7 @@ def _step(program: Program, code: Code, instruction: Instruction, pc: int) -> St
         AttributeError,
         TypeError,
         OverflowError,
-    ) as error:  # The simulator supports the instruction, but not with these modifiers.
+    ) as error:  # The simulator supports the instruction, but not with all of its modifiers.
         raise binder.unsupported("of this form") from error
     step = watched(step, code, pc)
     if instruction.guard is None:

@@ -24,8 +24,8 @@ _TO_INTEGER: dict[str, Callable[[Array], Array]] = {
     "rp": np.ceil,
     "rna": lambda value: np.trunc(value + np.copysign(0.5, value)),
 }
-# The two values of a rounding mode are true if positive and negative overflow give infinity, and false if the overflow
-# gives the largest finite number.
+# The first flag of a rounding mode is true if positive overflow gives infinity, and the second flag is true if negative
+# overflow gives negative infinity.
 _OVERFLOWS = {"rn": (True, True), "rna": (True, True), "rz": (False, False), "rm": (False, True), "rp": (True, False)}
 
 

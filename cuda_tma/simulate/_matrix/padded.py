@@ -13,7 +13,7 @@ import numpy as np
 __all__ = ["PACKED", "PADDED", "bytes_of_padded", "decoded_bytes", "decoded_packed", "decoded_padded"]
 
 _BITS = {"e2m1": 4, "e2m3": 6, "e3m2": 6}
-# The table contains the number of fraction bits and the exponent bias of each type.
+# The table maps a type to its number of fraction bits and its exponent bias.
 _FRACTION = {"e2m1": (1, 1), "e2m3": (3, 1), "e3m2": (2, 3)}
 PADDED = frozenset(_BITS)
 PACKED = "e2m1x2"  # The type e2m1x2 is a byte with two elements of type e2m1.

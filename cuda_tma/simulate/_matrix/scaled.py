@@ -13,8 +13,8 @@ from .formats import FORMATS
 
 __all__ = ["multiply_add_scaled", "scale_numbers"]
 
-_WIDE = ("f32", "f32")  # The adder keeps 25 bits of a product of these types.
-_LEAST, _LARGEST = 2.0**-120, 2.0**120  # The adder computes exactly with scale factors in this range.
+_WIDE = ("f32", "f32")  # For the types f32 and f32, the adder keeps 25 bits of a product.
+_LEAST, _LARGEST = 2.0**-120, 2.0**120  # The adder accepts scale factors from 2**-120 to 2**120.
 _NAN = 0xFF
 
 

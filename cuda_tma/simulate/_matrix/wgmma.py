@@ -16,8 +16,8 @@ from .fragments import rows_of_16, rows_to_sums, sums_to_rows
 
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)")
 _NARROW = ("e4m3", "e5m2")
-# The table contains the types of A and B for each type of sums. A and B have the same type, or two different types of a
-# pair.
+# The table maps the type of the accumulators to the types of the matrices A and B. The matrices A and B have the same
+# type, or both types of a pair in the table.
 _INPUTS = {"f32": (("f16",), ("bf16",), ("tf32",), _NARROW), "f16": (("f16",), _NARROW), "s32": (("s8", "u8"),)}
 
 

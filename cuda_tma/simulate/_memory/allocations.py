@@ -9,7 +9,7 @@ from cuda.bindings import driver
 
 __all__ = ["allocation", "copied", "synchronize", "variable_address"]
 
-_MOST_ADDRESS = 1 << 57  # Addresses are below this limit, because cuda.bindings accepts no larger address.
+_MOST_ADDRESS = 1 << 57  # All addresses are below 2**57, because cuda.bindings accepts no larger address.
 _ATTRIBUTE = driver.CUpointer_attribute
 
 

@@ -46,7 +46,7 @@ _OPERANDS: tuple[type, ...] = (
     Register, Special, Immediate, Symbol, Vector, Pair, Not, Group, Label, Sink, Address,
 )  # fmt: skip
 _EVERY = 1024  # The reader checks the time limit after every 1,024 rows.
-# An instruction has at most 1,024 values, because a function has at most 1,024 parameters.
+# A stored instruction has at most 1,024 operands, because a function has at most 1,024 parameters.
 _MOST_PARTS = 1024
 
 

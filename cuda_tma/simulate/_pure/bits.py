@@ -306,7 +306,8 @@ def permute(s: Spelling) -> Pure:
     table, nibbles = np.array(_PERMUTATIONS.get(mode, ())), np.arange(0, 16, 4, dtype=np.uint32)
 
     def compute(a: Array, b: Array, selector: Array) -> Array:
-        if np.ndim(selector) == 0:  # A constant operand selects the same bytes for every lane.
+        # If the selector is a constant, the instruction selects the same bytes in every lane.
+        if np.ndim(selector) == 0:
             picks = table[selector & 3] if mode else selector >> nibbles & 15
             found = np.stack(np.broadcast_arrays(a, b), -1).view(np.uint8)[..., picks & 7]
         else:

@@ -179,7 +179,7 @@ def _to_tf32(s: Spelling, source: str) -> Pure:
 
     def compute(a: Array) -> Array:
         value = F32.decode(a)
-        # A NaN whose only set fraction bits are the last 12 bits counts as infinite (observed: driver 580, sm_90).
+        # A NaN counts as infinite if only its last 12 fraction bits are set (observed: driver 580, sm_90).
         if mode == "rna":
             bits = np.asarray(a).view(np.uint32)
             value = np.where(bits & np.uint32(0x7FFFF000) == 0x7F800000, np.copysign(np.inf, np.asarray(a)), value)

@@ -23,8 +23,8 @@ Function = Callable[..., Array]
 FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 ARITHMETIC = (*FLOATS, "f32x2")  # The instructions add, sub, mul and fma accept the type f32x2 from sm_100 on.
 _HALF = ("f16", "f16x2", "bf16", "bf16x2")
-# Hardware returns a NaN with these bits for f64 arithmetic, although the PTX ISA does not define the bits ("Floating
-# Point Instructions").
+# The NaN is the result of hardware for f64 arithmetic, although the PTX ISA does not define its bits ("Floating Point
+# Instructions").
 _NAN_F64 = np.uint64(0xFFF8000000000000).view(np.float64)
 
 

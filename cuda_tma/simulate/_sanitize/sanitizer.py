@@ -346,7 +346,7 @@ class Sanitizer:
         if access.signal is not None and not self._remote.alive(cta):
             self._exits.unfinished(mark, cta, access.signal, sends=access.kind == _READ)
         if mark.cluster != self._parts.geometry.cluster_of_slot[slot]:
-            return  # The cluster of the operation has ended, so its clocks no longer exist.
+            return  # The clocks of a cluster no longer exist after the end of the cluster.
         self._shared_races.by_operation(access, mark, *self._completion(access, mark, slot))
 
     def _in_global(self, access: Access) -> None:

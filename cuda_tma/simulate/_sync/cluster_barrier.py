@@ -32,7 +32,7 @@ class ClusterBarriers:
         self._alive, self._scheduler, self._events = alive, scheduler, events
         self._size = geometry.cluster_ctas * geometry.lanes_of_cta
         self._phases = np.zeros(geometry.slots, np.int64)
-        # The array contains the phase of the last arrival of each thread.
+        # The array contains the barrier phase in which each thread last arrived.
         self._arrived_in = np.full(geometry.lanes, -1)
         self._waited = np.ones(geometry.lanes, bool)
         # The dictionary maps a cluster to the last arrival at its barrier.

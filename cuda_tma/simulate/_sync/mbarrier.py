@@ -34,10 +34,10 @@ from .rings import ring_places
 __all__ = ["BYTES", "Mbarrier", "Mbarriers", "parity_of", "pending_of"]
 
 BYTES = 8
-_MOST = (1 << 20) - 1  # The PTX ISA limits arrivals ("Size and alignment") and bytes ("Range of the tx-count").
+_MOST = (1 << 20) - 1  # _MOST limits both counts (PTX ISA, mbarrier, "Size and alignment", "Range of the tx-count").
 _LAST_ARRIVAL = "last arrival"
 _PENDING_SHIFT, _COUNT_SHIFT, _PHASE_SHIFT, _PARITY_SHIFT = 0, 24, 44, 63
-_PHASE_BITS = 8  # A token contains 8 bits of the phase, in addition to the parity.
+_PHASE_BITS = 8  # The token of an arrival contains 8 bits of the phase number in addition to the parity.
 
 
 @dataclass(slots=True)

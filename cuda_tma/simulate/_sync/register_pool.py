@@ -67,7 +67,7 @@ class RegisterPool:
         self._alive_lanes, self._scheduler, self._warp_sync = alive, scheduler, warp_sync
         self._first = at_launch(attributes)
         self._has = np.full(geometry.lanes // WARP, self._first or 0)
-        # The dictionary contains the setmaxnreg instructions that each warp has executed.
+        # The dictionary maps a warp to the setmaxnreg instructions that it has executed.
         self._executed: dict[int, list[Instruction]] = {}
         self._parked: list[tuple[Parked, int]] = []
         self._warps_of_cta = geometry.lanes_of_cta // WARP

@@ -17,7 +17,7 @@ __all__ = ["SharedDescriptor", "pieces"]
 
 _ADDRESS_BITS = (1 << 18) - 1
 _VERSION = 1
-# Bits 61 to 63 of a descriptor select the swizzle, whose rows have this number of bytes.
+# Bits 61 to 63 of a descriptor select the swizzle, and _SPANS maps them to the bytes of a row.
 _SPANS = {0: 16, 1: 128, 2: 128, 4: 64, 6: 32}
 _WIDE_ATOMS = 1  # Swizzle 1 permutes pieces of 32 bytes within rows of 128 bytes.
 

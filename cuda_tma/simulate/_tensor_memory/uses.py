@@ -12,7 +12,8 @@ from .._warps.hazards import read_registers, registers_in
 
 __all__ = ["is_used_before_signal"]
 
-# In a correct kernel, a barrier of all threads precedes each of these tcgen05 instructions.
+# In a correct kernel, a barrier for all threads precedes each tcgen05 instruction whose name contains a word in
+# _SIGNALS.
 _SIGNALS = frozenset({"arrive", "arrive_drop", "commit", "dealloc", "mma"})
 _WAITS = frozenset({"wait::ld"})
 _MOST = 4096  # The search examines at most 4,096 instructions.

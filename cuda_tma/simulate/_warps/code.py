@@ -16,7 +16,7 @@ from .registers import RegisterFile, rows_of
 
 __all__ = ["DYNAMIC_BYTES", "YIELD", "CallSite", "Code", "Context", "Frames", "Outcome", "Step", "laid_out"]
 
-DYNAMIC_BYTES = 8192  # The stack of a function has 8,192 bytes for alloca.
+DYNAMIC_BYTES = 8192  # A function can allocate at most 8,192 bytes of its stack by alloca.
 _CALL_BYTES = 16  # A call takes at least 16 bytes of the stack for the return address and saved registers.
 _OF_STACK = ("alloca", "stacksave", "stackrestore")
 

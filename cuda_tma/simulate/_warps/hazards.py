@@ -84,7 +84,7 @@ class _Flight(NamedTuple):
 @dataclass(slots=True)
 class _State:
     flights: dict[int, _Flight] = field(default_factory=dict)
-    # The sets contain the instructions that wrote the register since the last fence.
+    # Each set contains the instructions that have written a register since the last wgmma.fence.
     writers: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def copy(self) -> _State:

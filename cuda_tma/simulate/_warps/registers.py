@@ -34,7 +34,7 @@ _CONTAINERS: Mapping[int, tuple[np.dtype, ...]] = {
     16: (np.dtype(np.complex128),),
 }
 VIEW = {dtype: number for number, dtype in enumerate(d for views in _CONTAINERS.values() for d in views)}
-# A Row consists of a size in bytes, and of the index of a row in the matrix of registers of this size.
+# A Row consists of a register size in bytes, and of the index of a row in the matrix for registers of that size.
 Row = tuple[int, int]
 
 

@@ -37,7 +37,7 @@ GRID_WORKSPACE = 0x0B00_0000_0000_0000
 GLOBAL_START = 0x10_0000_0000
 
 SHARED_START = 0x400  # The shared memory that a kernel may use begins at byte 0x400.
-# The register %reserved_smem_offset_1 contains 0x2C0; cooperative groups use at least 288 bytes before SHARED_START.
+# The register %reserved_smem_offset_1 contains 0x2C0, where cooperative groups use at least 288 bytes.
 RESERVED_SHARED = 0x2C0
 RANK_SHIFT = 24
 OFFSET_MASK = (1 << RANK_SHIFT) - 1

@@ -62,8 +62,8 @@ _UNIFORM: dict[str, Callable[[_Group], int]] = {
     "globaltimer_lo": lambda group: group.parts.clock.nanoseconds() & 0xFFFFFFFF,
     "globaltimer_hi": lambda group: group.parts.clock.nanoseconds() >> 32,
 }
-# The registers %envreg1 and %envreg2 contain parts of the address of the workspace for cooperative groups, which are
-# shifted right by these numbers of bits (cooperative_groups/details/driver_abi.h).
+# The registers %envreg1 and %envreg2 contain two parts of the address of the workspace for cooperative groups
+# (cooperative_groups/details/driver_abi.h).
 _ENVIRONMENT = {"envreg1": 32, "envreg2": 0}
 _EXTENTS: dict[str, Callable[[_Group], tuple[int, int, int]]] = {
     "ntid": lambda group: group.parts.geometry.block,

@@ -14,7 +14,7 @@ from .code import Context
 
 __all__ = ["CALLED", "Parked", "Standing", "Stuck", "Waiting"]
 
-CALLED = "called"  # The label "called" marks a call that leads to the function of a finding.
+CALLED = "called"  # The label "called" marks a call through which a thread reached the function of a finding.
 
 
 class Standing(NamedTuple):

@@ -61,7 +61,7 @@ class Collectives:
             return
         own = self._clocks.own(here).reshape(-1, WARP)
         at = self._at[warps]
-        # If no lane has released since the last recorded instruction, the new instruction replaces that one.
+        # The new instruction replaces the last recorded instruction if no lane has released since then.
         at += (self._epochs[at, warps] + 1 != own).any(axis=1)
         at %= _MOST
         self._at[warps], self._epochs[at, warps], self._sites[at, warps] = at, own, self._collector.site(by)
@@ -92,7 +92,7 @@ class Collectives:
             warp = (first + column) // WARP
             others = known[warp * WARP - first : (warp + 1) * WARP - first].copy()
             if found.before == "write" and lane // WARP == warp:
-                others[lane % WARP] = 0  # A release by one lane orders no write of another lane.
+                others[lane % WARP] = 0  # A release by one lane does not order the writes of another lane.
             passed = (others > self._epochs[:, warp]).any(axis=1)
             some = found.columns == column
             epochs = np.where(passed, self._epochs[:, warp, column % WARP], _NONE)

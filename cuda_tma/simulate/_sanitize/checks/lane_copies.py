@@ -101,7 +101,7 @@ class LaneCopies:
         """Compare all accesses together; if one is unordered with a prior access, pass each access to `alone`."""
         slot = self._clocks.slot_of(int(copies.lanes[0]))
         if copies.cluster != self._geometry.cluster_of_slot[slot]:
-            return  # The cluster has ended, and its clocks no longer exist.
+            return  # The clocks of a cluster no longer exist after the end of the cluster.
         if self._read_global(access, copies) if access.space == "global" else self._write_shared(access, copies):
             return
         lanes = as_array(access.lanes)

@@ -35,7 +35,7 @@ __all__ = ["SharedRaceChecker"]
 _READ, _WRITE = "read", "write"
 # A _Noted tuple contains the last five arguments of the method `Shadow.operate`.
 _Noted = tuple[tuple[int, int], int, int, int, int]
-_ONE = np.zeros(1, np.int64)  # The clock of an operation has only one lane, whose number is 0.
+_ONE = np.zeros(1, np.int64)  # The clock of an asynchronous operation has only one lane, with the number 0.
 
 
 class SharedRaceChecker:
@@ -277,7 +277,8 @@ class SharedRaceChecker:
         lacks_fence = access.proxy == "async" and (clock[FENCED][found.columns] < found.epochs).any()
         kind, disputed = SharedFenceMissing if lacks_fence else NarrowScope, self._is_disputed(found, mark.lane)
         if kind is NarrowScope and "cta_group::2" in access.instruction.opcode:
-            # TileLang 0.1.15 waits with the default scope .cta before operations of a pair of CTAs.
+            # The finding is disputed, because kernels of TileLang 0.1.15 wait with the default scope .cta before
+            # operations of a pair of CTAs.
             disputed = not self._strict
         self._report(kind, found, mark.lane, mark, access.kind, access.instruction, disputed)
 

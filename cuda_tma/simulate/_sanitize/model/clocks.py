@@ -32,7 +32,7 @@ from .releases import Releases
 __all__ = ["CLUSTER", "CTA", "FENCED", "GPU", "ORDERED", "Clocks", "Known", "scope_of"]
 
 ORDERED, FENCED = 0, 1
-CTA, CLUSTER, GPU = 0, 1, 2  # The scope .sys has the value of .gpu, because the simulator has one GPU.
+CTA, CLUSTER, GPU = 0, 1, 2  # The scopes .sys and .gpu have the same value, because the simulator has only one GPU.
 _SCOPES = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": GPU, "gl": GPU, "volatile": GPU}
 _SPARE_COLUMNS = 64
 _ROOM = 8  # The array reserves 8 times the spare columns, whose unwritten pages take no memory.
@@ -116,7 +116,7 @@ class Clocks:
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
         self.releases = Releases(self.slots)
         self.fences = Fences(self.threads, self.slots, self.fitting)
-        self._noticed: dict[int, list[np.ndarray | None]] = {}  # The next fence of a lane acquires these clocks.
+        self._noticed: dict[int, list[np.ndarray | None]] = {}  # The next fence of a lane acquires its noticed clocks.
         self._together: dict[tuple[int, int], np.ndarray] = {}  # The cache contains results of `known_to`.
 
     def slot_of(self, lane: int) -> int:

@@ -37,7 +37,7 @@ class Fences:
         # The array [scope, lane] contains the epoch of a lane at its last fence of a scope.
         self._epochs = np.zeros((_SCOPES, threads * slots), np.int32)
         self._at = [0] * slots
-        # The dictionary caches results of `met` by slot and scope.
+        # The dictionary caches results of the method `met` for each slot and scope.
         self._met: dict[tuple[int, int], tuple[bytes, np.ndarray | None]] = {}
 
     def start(self, slot: int) -> None:
@@ -87,7 +87,7 @@ class Fences:
         first = slot * self._threads
         epochs = self._epochs[scope, first : first + self._threads]
         epochs = np.where(known >= epochs, epochs, 0)
-        key = epochs.tobytes()  # The epoch of a thread identifies its fence.
+        key = epochs.tobytes()  # A thread and its epoch identify one of its fences.
         if self._met.get((slot, scope), (None,))[0] != key:
             self._met[slot, scope] = key, self.given((first + np.flatnonzero(epochs)).tolist(), scope)
         return self._met[slot, scope][1]

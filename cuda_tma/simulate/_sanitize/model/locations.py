@@ -133,7 +133,7 @@ class Locations:
             return
         known = gives[GPU][:, clocks.threads : clocks.threads + clocks.slots]
         np.maximum(found.known, known, out=found.known)
-        # A time before the start of a cluster belongs to the preceding cluster of the slot.
+        # A time before the start of the current cluster belongs to the preceding cluster in the same slot.
         if found.at[ORDERED, slot] < started:
             np.maximum(found.known[:, slot], found.at[:, slot], out=found.known[:, slot])
         until = clocks.now if strong else clocks.fences.until(slot)
