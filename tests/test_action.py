@@ -35,8 +35,8 @@ LINE = 1 + WRONG.splitlines().index("    out[threadIdx.x] = row[63 - threadIdx.x
 
 @pytest.fixture
 def judge(tmp_path):
-    """Return judge(program, baseline), which runs the step of the action on a project and returns the status and the
-    lines of findings."""
+    """Return a function that runs the step of the GitHub action on a project, and returns the exit status and the lines
+    of findings."""
     binaries = tmp_path / "bin"
     binaries.mkdir()
     tool = binaries / "cuda-tma"
@@ -69,7 +69,8 @@ def test_the_step_fails_at_the_line_passes_after_the_fix_and_reports_only_new_fi
 
 
 def test_the_steps_use_no_input_in_a_script():
-    """The steps read inputs from the environment, so that a shell does not execute the text of an input."""
+    """The steps of the action read inputs from the environment, so that a shell does not execute the text of an
+    input."""
     assert [step["run"] for step in ACTION["runs"]["steps"] if "${{" in step["run"]] == []
 
 

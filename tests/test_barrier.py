@@ -1,4 +1,4 @@
-"""Tests of the 64 bits of an mbarrier: decoding and encoding."""
+"""Tests of the decoding and the encoding of an mbarrier's 64 bits."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_invalid_word_of_64_bits(word):
 
 
 def test_bytes_of_an_array_are_a_word():
-    """The kernels write the bytes of the mbarrier into an array."""
+    """A kernel can copy the bytes of an mbarrier into an array, from which the package decodes the mbarrier."""
     word = encode_barrier(Barrier(1, 2, 3, 64))
     assert decode_barrier(np.array([word], np.uint64).view(np.uint8)) == Barrier(1, 2, 3, 64)
     with pytest.raises(ValueError, match="word has 4 bytes, but an mbarrier has 8"):
@@ -97,8 +97,8 @@ def test_recorded_cases_are_defined():
 
 
 def test_words_of_hardware_are_decoded():
-    """The last states of the cases include limits of the arrival counts, phases of both parities, and values in
-    between."""
+    """The states of mbarriers that hardware recorded include limits of the arrival counts, and phases of both
+    parities."""
     barriers, words = replay_barriers.observed(recordings.read(DATA / "barriers_sm90.jsonl.gz"))
     assert len(words) >= 74 and {barrier.phase for barrier in barriers} == {0, 1}
     assert [decode_barrier(word) for word in words] == barriers
@@ -137,6 +137,6 @@ def test_the_recorder_compiles():
 
 
 def test_the_layout_follows_from_words_only():
-    """The table determines the 64 bits, with numbers that fill their fields."""
+    """The table of fields determines the layout of an mbarrier's 64 bits."""
     barriers = [barrier for _, operations in barrier_cases.cases() for barrier in barrier_cases.states(operations)]
     assert replay_barriers.layout(barriers, [encode_barrier(barrier) for barrier in barriers]) == BARRIER_FIELDS

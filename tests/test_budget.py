@@ -1,4 +1,4 @@
-"""Tests of the limits on untrusted input: their values, and a limit of files at its edge."""
+"""Tests of the limits on untrusted input, such as the largest size of a file."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ PRIVATE = {
 
 
 def imports(source: str) -> Iterator[tuple[str, str]]:
-    """Yield each module of the package from which the command's module imports, and the name."""
+    """Yield each imported name of a command's module, with the module of the package that contains the name."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and (node.level == 2 or (node.module or "").startswith("cuda_tma")):
             module = (node.module or "").removeprefix("cuda_tma").removeprefix(".")
@@ -37,7 +37,7 @@ def imports(source: str) -> Iterator[tuple[str, str]]:
 
 
 def private(source: str) -> set[tuple[str, str]]:
-    """Return the private modules, and the names of them, that a source imports, except the shared ones."""
+    """Return the private modules and names of the package that a source imports, except the permitted ones."""
     return {
         (module, name)
         for module, name in imports(source)

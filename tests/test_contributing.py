@@ -14,7 +14,7 @@ STATE = re.compile(r"^\s+global |^cdef (?:WeakCache|dict) |lru_cache\(", re.MULT
 
 
 def rows(heading: str) -> list[list[str]]:
-    """Return the cells of the table in a section."""
+    """Return the cells of the table in a section of CONTRIBUTING.md."""
     section = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
     lines = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in cells] for cells in lines[2:]]

@@ -1,4 +1,4 @@
-"""Tests of a convolution's geometry: the columns of its im2col map equal the unfolded input."""
+"""Tests that the columns of a convolution's im2col map equal the unfolded input."""
 
 import dataclasses
 import itertools
@@ -21,7 +21,8 @@ def case_params(case):
 
 
 def loaded(case):
-    """Return the matrix of the emulator's loads, (output pixels, taps, channels), in whole columns and chunks."""
+    """Return the matrix (output pixels, taps, channels) that the emulator's im2col loads fill, in whole columns and
+    chunks."""
     params, memory, place = case_params(case), view_bytes(case.elements), case.smem_bytes()
     assert check(params) == ()
     matrix = np.full_like(case.expected(), 0xEE)
@@ -45,7 +46,7 @@ def test_columns_of_all_output_pixels_at_all_taps_are_the_unfolded_tensor(dims):
 
 
 def _spare_pixels(case):
-    """Return for each dimension whether the last stride leaves unused pixels."""
+    """Return, for each dimension, whether the stride of the convolution leaves unused pixels at the end."""
     g = case.geometry
     spans = [e + sum(p) - r - 1 for e, p, r in zip(case.extents, g.padding, g.reach, strict=True)]
     return [span % step > 0 for span, step in zip(spans, g.stride, strict=True)]
@@ -192,8 +193,7 @@ def test_the_limits_are_the_drivers(dims):
 
 
 def test_a_split_filter_is_the_whole_filter():
-    """For a filter that is too large, the remedy is two maps. The second map is shifted by the offset of its first
-    tap."""
+    """A filter that is too large needs two im2col maps. The second map is shifted by the offset of its first tap."""
     rng = np.random.default_rng(5)
     elements = rng.integers(0, 2**32, (2, 3, 160, 4), np.uint32)
     whole = Case(Convolution((1, 5), padding=((0, 0), (60, 60)), dilation=(1, 30)), elements, 4, 64, "NONE")
@@ -213,7 +213,8 @@ def test_a_split_filter_is_the_whole_filter():
 
 
 def test_a_tensor_without_dimensions_is_an_integer():
-    """An array of a single element is a sequence of length one, so the convolution has one dimension."""
+    """A NumPy array without dimensions counts as an integer. An array with one element counts as a sequence, so the
+    convolution has one dimension."""
     tensor = pytest.importorskip("torch").tensor
     assert Convolution(tensor(3), padding=tensor(1)) == Convolution(3, padding=1)
     assert Convolution(tensor([3])) == Convolution((3,))

@@ -28,7 +28,7 @@ KERNEL = re.compile(r'extern "C" __global__ (?:__cluster_dims__\(2\) )?void (\w+
 
 
 def test_every_case_can_be_run():
-    """The kernel of each case exists and accepts its arguments, and its map has bytes. Each kernel has a case."""
+    """Each case of an error has a kernel that accepts the case's arguments, and each kernel has a case."""
     kernels = {case.kernel for case in CASES.values()}
     of_host = {name for name in kernels if name.startswith(HOST)}
     assert of_host == set(record_faults._HOST)
@@ -47,7 +47,7 @@ def test_the_kernels_compile():
 
 
 def test_every_case_was_recorded():
-    """Each process began after other processes had failed on the same device, and worked."""
+    """For each case, a recorded process worked after other processes had failed on the same device."""
     assert [row["case"] for row in CASE_ROWS] == list(CASES)
     assert len(ROWS) > 120 and all(row["healthy"] == [0, 0] and "ended" not in row for row in ROWS)
 
@@ -74,7 +74,7 @@ def test_sources_match_the_recordings():
 
 @pytest.mark.parametrize("row", CASE_ROWS, ids=lambda row: row["case"])
 def test_sticky_errors(row):
-    """Every later call returns the error of a kernel. Only a call with another error returns that error."""
+    """After a sticky error of a kernel, every later call returns the error, except a call that has another error."""
     if row["found"] == "hang":
         assert "after" not in row
         return
@@ -142,7 +142,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap map) {
     ],
 )
 def test_a_tiled_load_through_an_im2col_map(load, kinds):
-    """Hardware reports error 715 ("an im2col map in a tiled load")."""
+    """For a tiled load through an im2col map, hardware reports error 715."""
     gpu = simulate.Device()
     options = TensorMapIm2colOptions((0, 0), (0, 0), 32, 32)
     images = np.zeros((2, 8, 8, 32), np.float32)

@@ -115,7 +115,8 @@ def test_every_dtype_by_its_name_and_by_its_type(name, monkeypatch):
 
 
 def test_a_name_unknown_to_numpy_is_looked_up_in_ml_dtypes(monkeypatch):
-    """NumPy has these names only after an import of ml_dtypes, which this package does not import before."""
+    """NumPy has names such as bfloat16 only after an import of ml_dtypes, which the package imports only when it needs
+    such a name."""
 
     def dtype(value):
         if value == "bfloat16":

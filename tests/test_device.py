@@ -8,7 +8,7 @@ from cuda_tma import Device, TensorMapError
 
 
 class CoreDevice:
-    """A fake of the parts of cuda.core that a Device uses."""
+    """A stand-in for the class Device of cuda.core, with the parts that the package's Device uses."""
 
     count = 3
 
@@ -44,7 +44,7 @@ def test_a_device_is_cuda_cores(stand_in):
 
 
 def test_attributes_are_stored_in_cuda_cores(stand_in):
-    """A Device stores each attribute for which cuda.core has a slot in that slot."""
+    """A Device stores each attribute in the slot of cuda.core, if cuda.core has a slot for the attribute."""
     device = Device(1)
     slots = [name for name, member in vars(core.Device).items() if type(member).__name__ == "member_descriptor"]
     assert slots

@@ -88,7 +88,7 @@ def run(*command, **keywords):
 
 
 def pip(python, *arguments):
-    """Run this environment's pip for another Python, which may not have pip."""
+    """Run the pip of the test's environment for another Python, which may not have pip."""
     return run(sys.executable, "-m", "pip", "--python", python, *arguments)
 
 
@@ -104,7 +104,7 @@ def unpack_source_distribution(folder):
     """Make the source distribution from a copy of the repository, so that it contains no files of earlier builds, and
     return its folder.
 
-    It contains Cython's C files, so that the wheels need not translate the sources again.
+    The source distribution contains Cython's C files, so that a build of a wheel need not translate the sources again.
     """
     copy, packed = folder / "copy", folder / "packed"
     leftovers = shutil.ignore_patterns(
@@ -160,7 +160,7 @@ def try_wheel(python, folder, sources, wheel, peers, modules, *options):
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory):
-    """Return a pool of two workers that run tasks in order. A task that waits for another is requested after it."""
+    """Return a pool of two workers that run tasks in order. A task is requested after each task for which it waits."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", tmp_path_factory.mktemp("index"), "pip"]
     asked = subprocess.run(command, capture_output=True, text=True, env=ENVIRON)
     if asked.returncode:

@@ -1,4 +1,4 @@
-"""Tests of the two error classes: their content, and their transfer between processes."""
+"""Tests of the content of the package's two error classes, and of the errors' transfer between processes."""
 
 import copy
 import pickle
@@ -15,7 +15,7 @@ from tests.support.descriptors import LEGAL
 
 
 def again(error):
-    """Return copies of the error, one for each way to copy it."""
+    """Return one copy of the error for each way to copy an error."""
     protocols = [pickle.loads(pickle.dumps(error, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
     return [*protocols, copy.copy(error), copy.deepcopy(error)]
 
@@ -58,7 +58,7 @@ def load(column):
 
 
 def test_a_process_pool_passes_a_fault_to_its_caller():
-    """A pool of processes that cannot read a worker's error would wait forever or break."""
+    """A process pool that cannot read a worker's error would wait forever or break."""
     with ProcessPoolExecutor(1) as pool:
         assert pool.submit(load, 4).result(timeout=60) == 4096
         with pytest.raises(TensorMapFault, match="^CUDA_ERROR_ILLEGAL_INSTRUCTION: ") as fault:

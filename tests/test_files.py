@@ -1,4 +1,4 @@
-"""Tests of text files that other programs write."""
+"""Tests of the functions that read text files of other programs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_new_file_is_not_executable(tmp_path):
 
 
 def test_a_file_that_cannot_be_used_is_closed(tmp_path, monkeypatch):
-    """The test would exceed the limit of open files if the function left a file open."""
+    """A file that cannot be used is closed after the error. Otherwise the test would exceed the limit on open files."""
     handles = []
 
     def refused(handle, blocking):

@@ -73,8 +73,8 @@ def test_a_part_of_the_files_is_not_a_complete_record(run, whole):
 
 
 def test_parts_are_one_record_together(tmp_path, monkeypatch):
-    """The parts of a record have the same commit and machine, and different tests. A file that is not in a part is
-    missing."""
+    """The parts of a GPU record have the same commit and machine, and different tests. A test file that is in no part
+    is missing."""
     monkeypatch.setattr(results, "RESULTS", tmp_path / "RESULTS.md")
     rest = dataclasses.replace(PART, files=sorted(FILES), counts={"passed": 4, "failed": 1}, failed=["tests/gpu/c"])
     for name, part in (("a", dataclasses.replace(PART, facts=["date: 1", *PART.facts])), ("b", rest)):
@@ -95,7 +95,7 @@ def test_parts_are_one_record_together(tmp_path, monkeypatch):
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """Return a repository of two files, one of which is measured."""
+    """Return a git repository with two files, of which RESULTS.md covers one."""
     monkeypatch.setattr(results, "ROOT", tmp_path)
     monkeypatch.delenv("CUDA_TMA_COMMIT", raising=False)
     for name in ("cuda_tma/a.py", "docs/b.md"):

@@ -24,7 +24,7 @@ def definition(driver):
 
 @pytest.fixture
 def prepared(kernel, device_tensor):
-    """Return the arguments of a launch: a map, a pointer and an int."""
+    """Return the arguments of a launch, which are a tensor map, a pointer and an int."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     return cuda_tma.prepare(kernel("9TensorMap", "Pf", "i", sizes=(128, 8, 4)), CONFIG, descriptor, 1 << 40, -7)
 
@@ -99,7 +99,7 @@ def test_shared_memory_is_allowed(driver, definition, kernel):
 
 
 def clustered():
-    """Return a configuration like a configuration of cuda.core with a driver."""
+    """Return a launch configuration with a cluster, as cuda.core makes it with a driver."""
     config = core.LaunchConfig(grid=2, block=32)
     config.cluster = (4, 1, 1)
     return config
@@ -178,7 +178,8 @@ def test_a_closed_graph_is_not_changed(driver, definition, prepared):
 
 
 def test_the_gil_is_free_after_a_refused_change(driver, live):
-    """The driver may load the kernel at the first accepted change."""
+    """The driver may load the kernel at the first accepted change of a node, so the package releases the GIL for the
+    call."""
     driver.errors["cuGraphExecKernelNodeSetParams"] = 1
     with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE"):
         live[2] = 3
@@ -267,7 +268,7 @@ def test_arguments_that_are_not_shown(driver, definition, prepared, shows, messa
 
 @pytest.mark.parametrize("keeps_alive", [True, False])
 def test_a_node_keeps_its_arguments(driver, definition, kernel, device_tensor, keeps_alive):
-    """The node keeps the present tensor of the map, also if the address of the map changes later."""
+    """A graph node keeps the present tensor of its tensor map, even if the address of the map changes later."""
     tensor = device_tensor((64, 128))
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))
     prepared = cuda_tma.prepare(kernel("9TensorMap", sizes=(128,)), CONFIG, descriptor)
@@ -284,7 +285,7 @@ def test_a_node_keeps_its_arguments(driver, definition, kernel, device_tensor, k
 
 @pytest.mark.parametrize("call", ["cuGraphAddKernelNode", "cuUserObjectCreate", "cuGraphRetainUserObject"])
 def test_a_node_that_is_refused_leaves_nothing(driver, definition, prepared, call):
-    """A refused call creates no node, and keeps no objects for a node."""
+    """A refused call creates no graph node, and keeps no objects for a node."""
     driver.errors[call] = 2
     with pytest.raises(Exception, match="CUDA_ERROR_OUT_OF_MEMORY"):
         graph.add_kernel_node(definition, prepared)

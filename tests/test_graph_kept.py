@@ -35,7 +35,8 @@ def test_a_definition_keeps_objects_until_it_ends(driver, definition):
 
 
 def test_released_objects_wait_for_the_gil(driver, definition):
-    """Up to CPython 3.12, a request of a native thread is handled when the main thread next takes the GIL."""
+    """Up to CPython 3.12, the main thread handles a native thread's pending call when the main thread next takes the
+    GIL."""
     thing = Thing()
     gone = weakref.ref(thing)
     graph.keep_alive(definition, thing)
@@ -52,7 +53,7 @@ def test_released_objects_wait_for_the_gil(driver, definition):
 
 
 def test_objects_that_wait_because_the_queue_is_full_go_at_the_next_use(driver, definition):
-    """Only the main thread runs pending calls. During this test, the main thread waits for another thread."""
+    """Only the main thread of Python runs pending calls. In the test, the main thread waits for another thread."""
     thing, results = Thing(), []
     gone = weakref.ref(thing)
     graph.keep_alive(definition, thing)

@@ -1,5 +1,4 @@
-"""Tests of reports of kernels that do not end: planted hangs on the simulator, records of a GPU, and the text of a
-report."""
+"""Tests of the reports about kernels that do not end, on the simulator and from records of a GPU."""
 
 from __future__ import annotations
 
@@ -44,8 +43,8 @@ def launched(gpu, planted):
 
 @pytest.mark.parametrize("planted", PLANTED, ids=NAMES)
 def test_the_simulator_reports_each(gpu, planted):
-    """The text equals the text in tests/gpu/test_hang.py for hardware. Parentheses contain the copied bytes, which only
-    the simulator reports."""
+    """The simulator's report of a hang equals the hardware's report. The simulator also reports the copied bytes, in
+    parentheses."""
     first = launched(gpu, planted)[0]
     assert first.kind == planted.finding
     if planted.ends == "fault":
@@ -58,7 +57,7 @@ def test_the_simulator_reports_each(gpu, planted):
 
 
 def test_a_kernel_with_a_watchdog_gives_the_same_report(gpu):
-    """The simulator has no memory for the watchdog's report, and makes its own report of the kernel."""
+    """The simulator has no memory for the watchdog's report, and makes its own report of a kernel with a watchdog."""
     planted, values, out = PLANTED[0], np.zeros((ROWS, WIDTH), np.uint8), np.zeros(1, np.int32)
     kernel = gpu.compile(planted.source, "hang", defines={"CUDA_TMA_WATCHDOG_MS": 200})
     report = gpu.launch(simulate.Config(grid=1, block=64), kernel, values, out)
@@ -70,7 +69,8 @@ def test_a_kernel_with_a_watchdog_gives_the_same_report(gpu):
 
 
 def test_a_producer_does_not_wait_for_the_address_of_its_note(gpu):
-    """All other threads record that they wait for the cluster. The producer next waits for its first load."""
+    """In the test, all threads except the producer record that they wait for the cluster. The producer next waits for
+    its first load."""
     source = """
     #include <cuda_tma/roles.cuh>
     using namespace cuda_tma;
@@ -96,7 +96,7 @@ def test_known_copied_bytes_are_reported(gpu):
 
 
 def test_expected_and_copied_bytes_are_not_an_arrival(gpu):
-    """The counts belong to a phase without any arrival or copy."""
+    """In the report of a hang, expected and copied bytes of an mbarrier's phase do not count as an arrival."""
     planted = PLANTED[NAMES.index("too many bytes expected")]
     bodies = planted.source.replace("arrive_expect_tx(16384)", "expect_tx(8192)")
     kernel = gpu.compile(bodies, "hang")
@@ -132,7 +132,7 @@ def test_the_layout_is_the_header_s():
 
 
 def record(**fields):
-    """Return a record of a warp that waits at line 2 for a barrier which another kernel calls a ring."""
+    """Return a watchdog record of a warp that waits at line 2 for an mbarrier with the name of a ring."""
     made = np.zeros(1, memory.RECORD)
     given = {"module": 7, "grid": 1, "lanes": 0xFFFFFFFF, "line": 2, "file": b"k.cu", "is_whole": 1, "address": 0x408}
     for name, value in (given | fields).items():
@@ -145,7 +145,7 @@ SHORT = encode_barrier(Barrier(1, 0, 1, 16384))
 
 
 def test_records_become_a_report():
-    """The expected sentence is from the requirement of this feature."""
+    """The records of a GPU become a report with the documented sentence."""
     of_ring = {"word": SHORT, "parity": 1, "stage_of": 1, "stage": 2, "expected_bytes": 49152, "block": (3, 0, 0)}
     records = np.concatenate([record(warp=warp, **of_ring) for warp in (2, 0, 3, 1)])
     (hang,) = memory.hangs_of(records, {7: WATCHED})
@@ -312,7 +312,7 @@ def test_an_invalid_deadline(given):
 
 
 def test_a_deadline_that_is_set_twice():
-    """The package refuses two deadlines, because it would silently ignore one of them."""
+    """The package refuses two deadlines for one kernel, because it would silently ignore one of the deadlines."""
     with pytest.raises(
         ValueError, match=r"watchdog_ms=500 and defines\['CUDA_TMA_WATCHDOG_MS'\]=90 set the same macro; pass"
     ):

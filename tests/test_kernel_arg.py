@@ -1,4 +1,4 @@
-"""Tests of arguments of launch() on a fake driver: the bytes that reach cuLaunchKernelEx."""
+"""Tests of the bytes that cuLaunchKernelEx receives for the arguments of launch(), on a fake driver."""
 
 import ctypes
 import struct
@@ -34,7 +34,7 @@ def complex_like(value):
 
 
 def condition(handle):
-    """Return a GraphCondition, which cuda.core makes only in a graph."""
+    """Return a GraphCondition without a graph, although cuda.core makes conditions only in a graph."""
     graph = pytest.importorskip("cuda.core.graph")
     return type("Condition", (graph.GraphCondition,), {"handle": handle})()
 
@@ -74,7 +74,7 @@ def test_a_value_takes_the_parameters_size(launch, value, size, wanted):
 
 @pytest.mark.parametrize(("value", "size", "_"), PACKED)
 def test_a_value_writes_nothing_after_its_parameter(launch, driver, value, size, _):
-    """The test packs the next parameter before this value."""
+    """A value writes no byte after its parameter. The test packs the next parameter before the value."""
     parameter_info = driver.cuKernelGetParamInfo
 
     def of_the_other(kernel, index, offset, size):
@@ -193,8 +193,8 @@ def test_a_descriptor_and_a_pointer_are_not_confused(launch, device_tensor):
 
 
 def test_an_array_is_its_address(launch, driver, device_tensor):
-    """The rule holds for any library, at the first and at later launches. An integer of ctypes is not a tensor, and
-    each launch passes it by value."""
+    """Each launch passes the address of an array of any library. An integer of ctypes is not a tensor, and each launch
+    passes the integer by value."""
     torch = pytest.importorskip("torch")
     driver.pinned = ((0, 1 << 63),)
     tensor = torch.zeros(8, 4)
@@ -221,7 +221,8 @@ def test_kinds_that_agree_are_taken(launch, device_tensor):
     ("name", "sizes", "args"), [("_Z1kif", [4], (1.5,)), ("_Z1kf", [4, 4], (1, 2)), ("k", [4], (1.5,))]
 )
 def test_a_name_of_another_number_of_parameters_gives_no_kinds(launch, name, sizes, args):
-    """The sizes come from the driver, and the launch checks them."""
+    """A launch takes the sizes of parameters from the driver, even if the mangled name has another number of
+    parameters."""
     assert [len(argument) for argument in launch(name, sizes, *args).arguments] == sizes
 
 
@@ -235,7 +236,7 @@ POINTERS = [
 @pytest.mark.parametrize("pointer", POINTERS, ids=lambda pointer: type(pointer).__name__)
 @pytest.mark.parametrize("name", ["_Z1kPf", "_Z1ky", "k"])
 def test_pointers_of_every_kind(launch, name, pointer):
-    """A parameter of an 8-byte integer accepts a pointer, too."""
+    """A kernel parameter with the type of an 8-byte integer also accepts a pointer."""
     assert launch(name, [8], pointer).arguments == [struct.pack("Q", 0x1230)]
 
 
@@ -247,7 +248,8 @@ def test_a_null_pointer_is_passed(launch, pointer):
 @pytest.mark.parametrize("device_type", [1, 2, 3, 8, 10, 13, 14])
 @pytest.mark.parametrize("kind", [Exporter, OldExporter])
 def test_pointers_of_other_vendors_are_refused(launch, driver, kind, device_type):
-    """In DLPack, 8 is Metal, 10 ROCm, 14 oneAPI, 1 the CPU, 2 CUDA, 3 pinned memory and 13 managed memory of CUDA."""
+    """In DLPack, the device type is 1 for the CPU, 2 for CUDA, 3 for pinned memory, 8 for Metal, 10 for ROCm, 13 for
+    managed memory, and 14 for oneAPI."""
     driver.pinned = ((1 << 32, 1 << 33),)
     tensor = kind(device_type=device_type)
     if device_type in (1, 2, 3, 13):
@@ -282,7 +284,7 @@ def test_the_drivers_own_tensor_map_is_passed_by_value(launch, device_tensor):
 
 
 def test_a_descriptor_is_packed_by_value(launch, driver, device_tensor):
-    """If the conversion of a later argument changes the descriptor, the launch uses the earlier bytes."""
+    """If the conversion of a later argument changes a descriptor, the launch uses the descriptor's earlier bytes."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     before = bytes(descriptor)
 

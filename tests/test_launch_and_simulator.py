@@ -16,8 +16,8 @@ from tests.support.wrong_launches import RIGHT, WRONG
 
 @pytest.fixture
 def doors(driver: FakeDriver) -> Doors:
-    """Return both launch functions. The fake driver treats memory of this machine as pinned memory, which kernels can
-    access."""
+    """Return the launch functions of cuda_tma and of the simulator. The fake driver treats host memory as pinned
+    memory, which kernels can access."""
     driver.pinned = ((0, 1 << 63),)
     return Doors(driver, simulate.Device())
 

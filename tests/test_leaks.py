@@ -31,7 +31,7 @@ class CoreDevice:
 
 
 class Scene:
-    """The common objects of the operations."""
+    """The objects that all tested operations use."""
 
     def __init__(self, driver, kernel, device_tensor):
         self.driver, self.stream = driver, core.Stream.from_handle(0x5000)
@@ -40,7 +40,7 @@ class Scene:
         self.shared = [self.stream, self.typed, self.of_pointer, *self.tensors, CONFIG, GRAPH_CONFIG, OPTIONS]
 
     def forget(self):
-        """Delete the objects that the tests keep."""
+        """Delete the objects that the tests of leaks keep."""
         for kept in (self.driver.launches, self.driver.nodes, self.driver.captures, *(t.asked for t in self.tensors)):
             kept.clear()
         self.driver.calls.clear()

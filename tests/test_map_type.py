@@ -1,4 +1,4 @@
-"""Tests of a typed map as a value: the boxes that it describes, and its refusals."""
+"""Tests of typed maps as values, which describe boxes of a tensor."""
 
 import copy
 import dataclasses
@@ -37,7 +37,7 @@ def test_a_type_can_be_written_and_kept(map_type):
 
 @given(TILED, st.integers(1, 2))
 def test_the_bytes_of_a_tile_are_those_of_its_boxes(map_type, width):
-    """The bytes equal the bytes of a map with these options, in which every row is complete."""
+    """The bytes of a tile equal the bytes of the boxes in a tensor map with the tile's options."""
     map_type = dataclasses.replace(map_type, tile_dim=(*map_type.tile_dim[:-1], 128 * width))
     bits = cuda_tma._data_type.element_bits(map_type.data_type)
     shape = (8,) * (map_type.rank - 1) + (3 * 4096,)

@@ -108,12 +108,13 @@ def test_values_are_normalized_and_frozen():
 
 
 def keywords(**given):
-    """Return the keywords of a function, in the order of the table."""
+    """Return the keyword arguments of a function, in the order of the table of options."""
     return tuple(given.get(row.name) for row in KINDS["TensorMapOptions"])
 
 
 def test_field_order_is_cuda_cores():
-    """The order gives positional arguments the same meaning as in cuda.core. Options that cuda.core lacks come last."""
+    """The order of fields gives positional arguments the same meaning as in cuda.core. Options that cuda.core lacks
+    come last."""
     theirs = [f.name for f in dataclasses.fields(TensorMapDescriptorOptions)]
     assert [f.name for f in dataclasses.fields(TensorMapOptions)] == [*theirs, "allocation_class"]
 
@@ -129,7 +130,8 @@ def test_everything_that_as_tensor_map_takes_for_options():
 
 @pytest.mark.parametrize("value", [None, 0, TensorMapSwizzle.NONE, CoreSwizzle.NONE])
 def test_a_default_next_to_options_has_no_effect(value):
-    """The keywords of cuda.core have these values as defaults, and scripts pass these values explicitly."""
+    """A keyword with its default value has no effect next to `options`, because scripts for cuda.core pass default
+    values explicitly."""
     wanted = TensorMapOptions((8, 16), swizzle="128B")
     assert options_by_keywords(wanted, keywords(swizzle=value)) is wanted
     names = ("interleave", "swizzle", "l2_promotion", "oob_fill")
@@ -306,7 +308,8 @@ def test_a_word_that_is_equal_to_all_others_is_read():
 
 
 def test_only_plain_integers_are_cached():
-    """Two equal values can differ in legality, and a mutable value cannot be a key of the cache."""
+    """The cache of options accepts only plain integers. Two equal values can differ in legality, and a mutable value
+    cannot be a key."""
 
     class Extent:
         def __init__(self, value):
@@ -374,6 +377,6 @@ def test_the_padding_of_a_convolution_is_zeros():
 
 
 def test_both_names_of_a_fill_with_nan_have_the_drivers_value():
-    """The rule is from CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA in cuda.h."""
+    """Both names of the fill with NaN have the value of CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA in cuda.h."""
     fill = cuda_tma.TensorMapOOBFill
     assert (int(fill.NONE), int(fill.NAN), int(fill.NAN_REQUEST_ZERO_FMA)) == (0, 1, 1)

@@ -1,4 +1,4 @@
-"""Tests of parameters_of(): a kernel's parameters from the driver, its name and its source."""
+"""Tests of parameters_of(), which returns a kernel's parameters from the driver, the mangled name and the source."""
 
 import dataclasses
 
@@ -31,7 +31,7 @@ WINDOW = MapType(mode="tiled", tile_dim=(64, 64), data_type=TensorMapDataType.BF
 
 @pytest.fixture
 def kernel(driver):
-    """Return kernel(name, sizes, compiled), which makes a kernel with this name and these sizes of parameters."""
+    """Return a function that makes a kernel with a given name and given sizes of parameters."""
 
     def kernel(name, sizes, compiled=None, static_bytes=0):
         handle = next(HANDLES)
@@ -81,7 +81,7 @@ def test_a_kernel_of_another_compiler_has_the_types_of_its_name(kernel):
 
 
 def test_names_of_other_parameters_are_not_shown(kernel):
-    """The source text has one name for a pack of parameters."""
+    """A parameter of a pack has no name in the result, because the source has one name for the whole pack."""
     compiled = compile_source(
         "template <class... A> __global__ void k(int n, A... rest) {}", "k<int, float*>", target="sm_90a"
     )

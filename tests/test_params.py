@@ -29,7 +29,7 @@ BYTES_64 = params_of(TensorSpec((64, 64), "bfloat16"), box_dim=(64, 64))
 
 
 class Index:
-    """An integer type other than Python's int."""
+    """A class of integers that is not a subclass of Python's int."""
 
     def __init__(self, value):
         self.value = value
@@ -56,7 +56,7 @@ def fields_of(params):
 
 
 def of_kind(params, kind):
-    """Return the same fields as numbers of this type, if the type can represent them. Small numbers must fit."""
+    """Return the fields as numbers of a given type, if the type can represent the numbers."""
 
     def convert(value):
         if isinstance(value, tuple):

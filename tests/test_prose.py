@@ -1,4 +1,4 @@
-"""Tests of the prose budget: a folder has a budget of unidiomatic sentences, which only falls."""
+"""Tests of the budgets for unidiomatic sentences, which each folder has, and which only fall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the public names: the reference, ``__all__`` and the stubs list the same names. Other names have an
+"""Tests that the reference, ``__all__`` and the stubs list the same public names. All other names begin with an
 underscore."""
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ RIGHT = {f"test_right[{number}]" for number in range(12)} | {"test_expected", "t
 
 @pytest.fixture
 def suite(tmp_path, monkeypatch):
-    """Return a function that runs pytest on a suite, and returns its exit status, its output, and each test's
+    """Return a function that runs pytest on a suite, and returns the exit status, the output, and each test's
     outcome."""
     packages = tmp_path / "site-packages"
     packages.mkdir()

@@ -1,4 +1,4 @@
-"""Tests of README and the front page of the site: the code prints the shown report, and numbers are current."""
+"""Tests of README and of the site's front page, whose code prints the shown report."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_the_code_is_short_and_uses_public_names():
 
 
 def test_the_code_for_a_gpu_runs_under_the_sanitizer(tmp_path):
-    """Both blocks form one script. The command reports the race of the first kernel, and has no finding in the
-    corrected kernel."""
+    """Two code blocks of README form one script. The command reports the race of the first kernel, and has no finding
+    in the corrected kernel."""
     pytest.importorskip("torch")
     script = tmp_path / "script.py"
     script.write_text(WITHOUT_GPU.text + ON_GPU.text)
@@ -104,7 +104,7 @@ def test_the_picture_of_a_finding_is_current():
 
 
 def test_header_lines_are_only_where_a_test_compares_them():
-    """The blocks of some pages run, and a tool generates docs/sanitizer.md."""
+    """Lines of the device header are shown only on pages that a test compares with the present output."""
     compared = {
         *pages.PAGES,
         ROOT / "README.md",

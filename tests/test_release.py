@@ -1,4 +1,4 @@
-"""Tests of a release: its Python versions, its metadata, and its workflows."""
+"""Tests of the Python versions, the metadata and the workflows of a release."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ WORKFLOWS = ROOT / ".github" / "workflows"
 
 
 def test_actions_are_named_by_a_commit():
-    """A tag can be moved. The action of PyPA uses a branch, which its authors keep for that purpose."""
+    """Workflows name each action by a commit, because a tag can be moved. The action of PyPA is an exception, whose
+    authors recommend a branch."""
     used = [
         found
         for workflow in sorted(WORKFLOWS.glob("*.yml"))
@@ -63,7 +64,7 @@ def test_a_pull_request_is_tested_on_each_python():
 
 
 def test_test_files_of_wheels_exist():
-    """The sources of the package do not exist in the test's folder, so that the tests use the wheel."""
+    """The tests of a wheel run in a folder without the sources of the package, so that they use the wheel."""
     settings = PROJECT["tool"]["cibuildwheel"]
     assert [name for name in settings["test-sources"] if not (ROOT / name).exists()] == []
     assert "cuda_tma" not in settings["test-sources"]
@@ -73,7 +74,7 @@ def test_test_files_of_wheels_exist():
 
 @pytest.fixture
 def metadata(monkeypatch):
-    """Return metadata(home), which returns the arguments of setup.py to setuptools, without a build."""
+    """Return a function that returns the arguments of setup.py to setuptools, without a build."""
 
     def metadata(home: str) -> dict:
         given = {}

@@ -1,7 +1,8 @@
-"""Tests of the structure in CONTRIBUTING.md: imports go one way between rooms, without cycles, and sizes are limited.
+"""Tests of the package's structure in CONTRIBUTING.md. Imports go one way between rooms, and the sizes of files and
+functions are limited.
 
-Each ``import`` and ``cimport`` counts, at the top of a file, inside functions and under ``TYPE_CHECKING`` alike. Stubs
-do not count, because the types of a descriptor and of its device refer to each other in stubs.
+Each ``import`` and ``cimport`` counts, also inside functions and under ``TYPE_CHECKING``. Stubs do not count, because
+the types of a descriptor and of its device refer to each other in stubs.
 """
 
 from __future__ import annotations
@@ -188,12 +189,12 @@ MOST_ENTRIES = 25
 
 
 def layer(module: str) -> str:
-    """Return the folder or module below ``simulate`` that contains a module. The package itself is ``""``."""
+    """Return the folder or module below ``simulate`` that contains a module, or ``""`` for the package itself."""
     return module.removeprefix("simulate").lstrip(".").split(".")[0]
 
 
 def layered() -> list[str]:
-    """Return the modules of the simulator."""
+    """Return the names of the simulator's modules."""
     return [module for module in MODULES if module.split(".")[0] == "simulate"]
 
 
@@ -218,8 +219,8 @@ def test_no_folder_of_the_simulator_has_too_many_entries():
 
 
 def test_the_graph_sees_every_kind_of_import():
-    """The imports are at the top, inside a function, of a module through its package, of names, and of another
-    extension's declarations."""
+    """The graph of imports contains imports at the top of a file, imports inside functions, and ``cimport``
+    statements."""
     assert "params" in GRAPH["codec._codec"]
     # The module _read.context contains a cimport, and the line "from ..rules import _refusals".
     assert {"_read.dlpack", "rules._refusals"} <= GRAPH["_read.context"]
@@ -317,7 +318,7 @@ def test_functions_of_cython_are_found(tmp_path):
 
 
 def test_tests_that_need_torch_are_not_collected_without_it():
-    """`make test` runs without torch, and these tests skip."""
+    """Without torch, pytest skips the tests that need torch, because `make test` runs without torch."""
     tests = ROOT / "tests"
     paths = [path for path in tests.rglob("*.py") if not path.name.startswith("test_")]
     # Other tests run the modules in folders of scripts in separate processes.
@@ -338,7 +339,7 @@ FOLDERS_OF_TESTS = {"benchmarks", "corpus", "data", "docs", "evaluation", "examp
 
 
 def test_no_test_module_imports_another():
-    """Shared names are in a module of ``tests/support``, or in a module with a leading underscore."""
+    """Names that several test modules share are in ``tests/support``, or in a module with a leading underscore."""
     paths = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if "scripts" not in path.parts]
     found = {str(path.relative_to(ROOT)) for path in paths if _imports_a_test(path)}
     assert found == set(IMPORTERS)
@@ -351,7 +352,8 @@ def _imports_a_test(path: Path) -> bool:
 
 
 def test_no_test_imports_a_fixture():
-    """pytest finds fixtures in conftest.py. The argument of a test would hide an imported fixture (F811 of ruff)."""
+    """No test module imports a fixture, because pytest finds fixtures in conftest.py, and ruff reports the import
+    (F811)."""
     paths = [path for path in sorted((ROOT / "tests").rglob("*.py")) if path.name != "test_structure.py"]
     assert [str(path.relative_to(ROOT)) for path in paths if "F811" in path.read_text()] == []
 

@@ -1,4 +1,4 @@
-"""Tests of suggested boxes: they are legal, cover the tile, have the largest size, and have true reasons."""
+"""Tests of suggested boxes, which are legal, cover the tile, and have the largest legal size."""
 
 import dataclasses
 import math
@@ -22,7 +22,7 @@ SM90_TYPES = [t for t in T if t <= T.TFLOAT32_FTZ]
 
 
 def params_of(options):
-    """Return the params of a large tensor with these options."""
+    """Return the tensor map params of a large tensor with given options."""
     rank = len(options.box_dim)
     return TiledParams(
         data_type=options.data_type,
@@ -154,7 +154,8 @@ def test_refusals(arguments, options, message):
 
 
 def test_a_long_tile_is_cut_as_fast_as_a_short_one():
-    """A search by single cuts would take 2^28 steps, or 2^55 steps for a tile that no tensor contains."""
+    """A search that cuts the tile step by step would need 2^28 steps, or 2^55 steps for a tile that no tensor
+    contains."""
     found = suggest((2**32, 64), "uint8", smem_limit_bytes=1024)
     assert found.options.box_dim == (16, 64) and found.loads == (2**28, 1)
     with pytest.raises(TensorMapError, match="no box of"):

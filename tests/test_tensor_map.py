@@ -1,4 +1,4 @@
-"""Tests of the descriptor on the fake driver (tests/support/fake_driver.py)."""
+"""Tests of the class TensorMapDescriptor on a fake driver."""
 
 import copy
 import copyreg
@@ -58,8 +58,8 @@ def test_equality_is_by_content(driver, device_tensor):
 
 @pytest.mark.parametrize("kind", [cuda_tma.TensorMapDescriptor, cuda_tma.TensorMapArray])
 def test_only_functions_make_one(driver, device_tensor, kind):
-    """A finalizer that runs during the construction cannot create a descriptor. Before Python 3.12, an allocation may
-    collect garbage."""
+    """Only the package's functions create a descriptor, even if a finalizer runs during the construction. Before Python
+    3.12, an allocation may collect garbage."""
     made, refused = [], []
 
     class MakesOne:
@@ -88,8 +88,7 @@ def test_only_functions_make_one(driver, device_tensor, kind):
 
 
 def test_a_hash_outlives_the_address(driver, device_tensor):
-    """The hash covers every field except the address. Equal maps have one hash, and the hash of a descriptor never
-    changes."""
+    """The hash of a descriptor covers every field except the address, so that the hash never changes."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     kept, before = {descriptor: "value"}, hash(descriptor)
     descriptor.replace_address((1 << 44) + 16)
@@ -139,7 +138,7 @@ def test_a_refused_replacement_changes_nothing(driver, device_tensor, other, mes
 
 
 def test_a_map_taken_from_an_array_compares_data_types(driver, device_tensor):
-    """The shape and the strides in bytes of both tensors are the same."""
+    """In the test, the shapes and the strides in bytes of two tensors are equal, but the data types differ."""
     options = TensorMapOptions((16, 32))
     taken = cuda_tma.create_tensor_maps([device_tensor((64, 128), (256, 1))], options)[0]
     with pytest.raises(TensorMapError, match="dtype is float64, and the descriptor was made for float32"):
@@ -199,7 +198,7 @@ def test_a_descriptor_owns_its_tensor_and_releases_it(driver, device_tensor):
 
 
 def test_a_descriptor_is_small(driver, device_tensor):
-    """The descriptor takes at most 512 bytes more than the view's objects, by Python's count and by allocation."""
+    """A descriptor takes at most 512 bytes in addition to the tensor's view."""
     view = cuda_tma.StridedMemoryView.from_any_interface(device_tensor((64, 128)), stream_ptr=-1)
     options = TensorMapOptions((16, 32))
     assert sys.getsizeof(cuda_tma.create_tensor_map(view, options)) <= 512
@@ -242,7 +241,8 @@ def test_many_cycles_leave_nothing(driver, device_tensor):
 
 @pytest.mark.parametrize("kind", [TensorMapDescriptor, cuda_tma.TensorMapArray])
 def test_blank_descriptors_do_not_exist(driver, device_tensor, kind):
-    """A blank descriptor must not exist, because a stream with an unknown context could launch it."""
+    """A blank descriptor must not exist, because a launch on a stream with an unknown context would accept the
+    descriptor."""
     makers = lambda: kind(), lambda: kind(3, a=4), lambda: kind.__new__(kind), lambda: object.__new__(kind)
     for make in (*makers, lambda: copyreg.__newobj__(kind)):
         with pytest.raises(TypeError, match=f"make a {kind.__name__} with cuda_tma.create|not safe"):
@@ -351,7 +351,7 @@ def test_an_extent_of_thousands_of_digits_is_refused_by_its_name(driver, device_
 
 
 def test_every_option_reaches_the_driver(driver, device_tensor):
-    """Each option has a different value, so that exchanged options are found."""
+    """In the test, each option of a tensor map has a different value, so that the test finds exchanged options."""
     tensor = device_tensor((4, 16, 16, 32), dtype="float16")
     descriptor = cuda_tma.create_tensor_map(
         tensor, box_dim=(1, 7, 5, 16), element_strides=(4, 3, 2, 1), data_type="FLOAT16", interleave="32B",

@@ -15,7 +15,8 @@ from cuda_tma import (
 
 
 def test_an_adopted_map_takes_its_own_tensor(driver, device_tensor):
-    """The stride of a dimension of extent 1 has no effect."""
+    """An adopted map accepts a tensor with a different stride in a dimension of extent 1, because this stride has no
+    effect."""
     tensor = device_tensor((4, 1, 64))
     params = cuda_tma.create_tensor_map(tensor, box_dim=(1, 1, 8)).params
     odd = dataclasses.replace(params, global_strides=(1024, params.global_strides[1]))
@@ -78,7 +79,7 @@ def test_an_adopted_im2col_map_compares_tensors(driver, device_tensor):
 
 
 def test_the_checked_bytes_are_kept(driver, device_tensor):
-    """A subclass of bytes converts to other bytes. The function reads its own 128 bytes once."""
+    """In the test, a subclass of bytes converts to other bytes. The function from_bytes() reads the 128 bytes once."""
 
     class Turncoat(bytes):
         def __bytes__(self):
@@ -131,7 +132,7 @@ def test_memory_that_the_device_cannot_read(driver, device_tensor):
 
 
 def test_the_rules_of_an_adopted_map_are_those_of_its_device(driver, device_tensor):
-    """The mode 128B_ATOM_32B is legal from compute capability 10.0 on."""
+    """The swizzle mode 128B_ATOM_32B of an adopted map is legal from compute capability 10.0 on."""
     driver.context, driver.device, driver.compute_capability = 0xD2, 2, (10, 0)
     made = cuda_tma.create_tensor_map(
         device_tensor((64, 128), device_id=2), box_dim=(16, 32), swizzle="128B_ATOM_32B", l2_promotion="128B"

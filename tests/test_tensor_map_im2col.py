@@ -156,8 +156,7 @@ def test_im2col_wide(driver, device_tensor):
 
 
 def test_im2col_wide_is_refused_without_an_instruction_for_it(driver, device_tensor):
-    """Driver 580 creates im2col wide maps on compute capability 9.0: in tests/data, it accepts the rows of this
-    mode."""
+    """Driver 580 creates im2col wide maps on compute capability 9.0, where no instruction can use the maps."""
     with pytest.raises(TensorMapError, match="compute capability 9.0; TMA needs 10.0 or later for im2col wide"):
         cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64)), WIDE)
     assert driver.encoded == 0
@@ -171,7 +170,7 @@ EVERY_OPTION = {"interleave": "32B", "swizzle": "32B", "l2_promotion": "256B", "
 
 
 def test_every_im2col_option_reaches_the_driver(driver, device_tensor):
-    """Each option has a different value, so that exchanged values are found."""
+    """In the test, each im2col option has a different value, so that the test finds exchanged options."""
     options = TensorMapIm2colOptions(
         (-1, -2, -3), (4, 5, 6), 16, 64, (5, 4, 3, 2, 1), "FLOAT16", allocation_class="LARGE", **EVERY_OPTION
     )
@@ -242,7 +241,8 @@ def test_the_device_of_a_wide_map_is_queried(driver, device_tensor):
 
 
 def test_options_of_more_dimensions_than_a_tensor_can_have(driver, device_tensor):
-    """The values do not fit into the arrays of C, and no tensor has this rank."""
+    """The package refuses options of more dimensions than a tensor can have, because the values do not fit into the C
+    arrays."""
     for options in (
         TensorMapIm2colOptions((0,) * 6, (0,) * 6, 32, 8),
         TensorMapIm2colOptions((0,) * 3, (0,) * 3, 32, 8, element_strides=(1,) * 5),

@@ -1,4 +1,4 @@
-"""Tests of the memory that a descriptor keeps alive, the replacement of its address, and the state after a failure."""
+"""Tests of the replacement of a descriptor's address, and of the memory that the descriptor keeps alive."""
 
 import gc
 import sys
@@ -18,7 +18,8 @@ from tests.support.buffers import WRITABLE, asked, check_read_only_bytes
 
 
 def test_adopted_memory_outlives_the_tensor(driver):
-    """In torch, x.data = ... replaces the storage. Every function that makes a descriptor keeps the first storage."""
+    """In torch, the assignment ``x.data = ...`` replaces the storage of a tensor. Every function that makes a
+    descriptor keeps the first storage."""
     torch = pytest.importorskip("torch")
     driver.pinned = ((0, 1 << 63),)
 
@@ -73,8 +74,8 @@ def test_a_torch_descriptor_is_fresh_after_a_replacement(driver):
 
 @pytest.mark.parametrize("kind", ["pinned", "managed", "allocated"])
 def test_owner_of_the_memory(driver, device_tensor, kind):
-    """The tensors are host tensors of pinned or managed memory, and managed memory that a library reports as memory of
-    one device."""
+    """The test uses tensors in pinned memory, in managed memory, and in managed memory that a library reports as memory
+    of one device."""
     host = np.zeros((64, 128), np.float32)
     address = -(-host.ctypes.data // 16) * 16
     everything = (0, 1 << 63)
@@ -160,7 +161,8 @@ def test_an_error_without_a_name(driver, device_tensor):
 
 
 def test_a_refusal_that_no_rule_explains(driver, device_tensor):
-    """The error contains the driver's arguments, including the allocation class."""
+    """If no rule explains a refusal of the driver, the error contains the driver's arguments, including the allocation
+    class."""
     driver.errors["cuTensorMapEncodeTiled"] = 1
     with pytest.raises(TensorMapError) as error:
         cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32), allocation_class="LARGE")
@@ -168,7 +170,7 @@ def test_a_refusal_that_no_rule_explains(driver, device_tensor):
 
 
 def test_rules_are_those_of_the_device(driver, device_tensor):
-    """The text of the error follows the rules for the compute capability of the intended device."""
+    """The error text for an adopted map follows the rules for the intended device's compute capability."""
     driver.context, driver.device, driver.compute_capability = 0xD3, 3, (9, 0)
     with pytest.raises(TensorMapError, match="swizzle is 4 .*0 to 3 before compute capability 10.0"):
         cuda_tma.create_tensor_map(device_tensor((64, 128), device_id=3), box_dim=(16, 32), swizzle="128B_ATOM_32B")
@@ -200,7 +202,8 @@ def test_the_buffer_is_read_only(driver, device_tensor):
     ("data_type", "bytes_needed"), [("16U4_ALIGN8B", 16), ("16U4_ALIGN16B", 32), ("16U6_ALIGN16B", 32), ("UINT8", 16)]
 )
 def test_alignment_of_an_address(driver, device_tensor, data_type, bytes_needed):
-    """The alignment is 32 bytes for types that are padded to 16 bytes (cuTensorMapEncodeTiled, globalAddress)."""
+    """The alignment of an address is 32 bytes for types that are padded to 16 bytes (cuTensorMapEncodeTiled,
+    globalAddress)."""
     driver.compute_capability = (10, 0)
     tensor = device_tensor((8, 192), dtype="uint8")
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(4, 128), data_type=data_type)

@@ -1,4 +1,4 @@
-"""Tests of the test functions for users: a failure names the element, and strategies draw legal tensor maps."""
+"""Tests of the package's test functions for users, whose errors contain the first element that differs."""
 
 import sys
 from dataclasses import replace
@@ -177,7 +177,7 @@ def test_values_are_shown_as_their_type_and_as_bits(data_type):
 
 
 def test_a_difference_in_half_an_element_is_one_of_the_element():
-    """The mode 128B_ATOM_32B_FLIP_8B keeps elements of 8 bytes together, and 16 bytes of memory contain two
+    """The swizzle mode 128B_ATOM_32B_FLIP_8B keeps elements of 8 bytes together, and 16 bytes of memory contain two
     elements."""
     params = params_of(TensorSpec((8, 16), "float64"), box_dim=(8, 16), swizzle=5)
     tile = emulate.load(params, np.zeros(1024, np.uint8), (0, 0))
@@ -221,7 +221,7 @@ def test_offsets_of_an_im2col_load_move_the_tensor_index():
 
 
 def drawn(strategy, examples=100):
-    """Return values of a strategy, with the same seed every time."""
+    """Return values that a Hypothesis strategy draws from a fixed seed."""
     found = []
 
     @settings(max_examples=examples, database=None, derandomize=True, phases=[Phase.generate])

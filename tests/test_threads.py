@@ -1,5 +1,5 @@
-"""Tests of eight concurrent threads on the fake driver: the arguments of a driver call belong to one call of the
-package.
+"""Tests of eight concurrent threads on the fake driver, in which the arguments of each driver call belong to one call
+of the package.
 
 With a GIL, the tests are fast and rarely find a fault. On a free-threaded CPython, they test the package's state.
 """
@@ -107,7 +107,7 @@ def test_an_import_leaves_the_gil_off():
 
 
 def test_each_thread_makes_its_own_maps(driver, device_tensor):
-    """The calls use keywords and options, and new types of tensors."""
+    """Each thread makes its own tensor maps from keywords, options and new types of tensors."""
 
     def work(thread, round_):
         shape, box = (64 * (thread + 1), 128), (thread + 1, 32)
@@ -126,7 +126,7 @@ def test_each_thread_makes_its_own_maps(driver, device_tensor):
 
 
 def test_new_kernels_streams_and_configurations(driver, new_kernel):
-    """Each launch has its own kernel, stream and configuration."""
+    """In the test, each launch has its own new kernel, stream and configuration."""
     shared = [new_kernel(8, 4) for _ in range(4)]
 
     def work(thread, round_):

@@ -20,7 +20,7 @@ EXAMPLES = {
 
 @cache
 def made(name):
-    """Return the module of an example, and its operator on the simulator."""
+    """Return the module of an example, and the example's torch operator on the simulator."""
     module = example(name)
     return module, getattr(module, EXAMPLES[name])(simulate.Device(multiprocessor_count=2))
 
@@ -66,7 +66,7 @@ def test_opcheck_of_attention():
 
 
 def test_the_products_of_experts():
-    """One expert has no tokens."""
+    """In the test of the product of experts, one expert has no tokens."""
     module, experts = made("torch_experts")
     tokens, weights = torch.randn(60, 72).bfloat16(), torch.randn(3, 136, 72).bfloat16()
     counts = torch.tensor([20, 0, 40], dtype=torch.int32)

@@ -25,8 +25,7 @@ HERE = -1
 
 @pytest.fixture
 def launched(monkeypatch):
-    """Return the launches as (stream, config, kernel's name, arguments). CPU tensors replace the tensors of the current
-    device."""
+    """Return a list of the launches as (stream, config, kernel's name, arguments). CPU tensors replace GPU tensors."""
     found = []
     gpu = simulate.Device()
     monkeypatch.setattr(torch.cuda, "current_device", lambda: HERE)
@@ -97,7 +96,7 @@ def test_racing():
 
 
 def test_the_plugin_judges_operators_of_a_suite(tmp_path):
-    """Under the pytest plugin, the operators use its simulator, which also simulates CUDA tensors."""
+    """Under the pytest plugin, torch operators use the plugin's simulated GPU, also for CUDA tensors."""
     (tmp_path / "test_suite.py").write_text(SUITE)
     paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Tests of operators of torch on CPU tensors, eager and compiled. The simulator runs the kernels."""
+"""Tests of eager and compiled torch operators on CPU tensors, whose kernels the simulator runs."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_gradient():
 
 
 def test_autocast_converts_nothing():
-    """The function torch.library.register_autocast adds a rule for an operator."""
+    """Autocast converts no argument of an operator, unless torch.library.register_autocast has added a rule."""
     x = torch.rand(32, 64)
     with torch.autocast("cpu", torch.bfloat16):
         assert scale(x, 2.0).dtype is torch.float32
@@ -161,7 +161,7 @@ def test_several_kernels_compiled():
 
 
 def test_workspace():
-    """The kernel has an additional tensor, which is neither an argument nor an output."""
+    """In the test, the operator allocates an additional tensor as workspace for its kernel."""
     partial = operator(
         "cuda_tma_tests::halves",
         kernels.add_rows,
@@ -201,8 +201,7 @@ def no_compiled_functions():
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_compiled(backend, dynamic):
-    """The number of recompilations equals the number for torch's own operators: one for a new size, and one for any
-    size."""
+    """The number of recompilations equals the number for torch's own operators."""
     # The import of torch._dynamo takes 2 s, so only tests that need the module import it.
     from torch._dynamo.testing import CompileCounterWithBackend
 

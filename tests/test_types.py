@@ -74,7 +74,7 @@ def modules() -> list[ModuleType]:
 
 
 def docstring_programs() -> dict[str, str]:
-    """Return the examples of the docstrings, each as a program: the text after ``>>>``, and indented text after
+    """Return the examples in docstrings as programs. An example is the text after ``>>>``, or indented text after
     ``::``."""
     programs = {}
     public = {name for module in modules() if "._" not in module.__name__ for name in getattr(module, "__all__", ())}
@@ -121,7 +121,7 @@ def declaration(name: str, known: dict[str, object]) -> str:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory) -> Path:
-    """Return a folder of every example, with the configuration of both checkers."""
+    """Return a folder with every example as a file, and with the configuration of both type checkers."""
     folder = tmp_path_factory.mktemp("programs")
     fragments = re.findall(r"```python(?: gpu)?\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     texts = {"README": "\n".join(fragments), "PROGRAM": PROGRAM, "WRONG": WRONG, **docstring_programs()}

@@ -1,4 +1,4 @@
-"""Tests of StridedMemoryView: cuda.core's constructors, streams, and views of views."""
+"""Tests of StridedMemoryView, with cuda.core's constructors, with streams, and with views of views."""
 
 from types import SimpleNamespace
 
@@ -15,7 +15,7 @@ HOST = np.arange(32 * 64, dtype=np.float32).reshape(32, 64)
 
 
 def test_streams_are_ordered_as_cuda_core_orders_them(driver, device_tensor):
-    """The stream 0 is the legacy default stream, which is None in DLPack."""
+    """In cuda.core, the stream 0 is the legacy default stream, which is None in DLPack."""
     for stream_ptr in (0, 1, 0x70):
         asked = []
         for view_type in (StridedMemoryView, CoreView):
@@ -52,7 +52,8 @@ def test_no_buffer_holds_a_flipped_tensor(driver):
 
 
 def test_an_empty_tensor_is_named_so(driver):
-    """NumPy's empty array has strides of 0."""
+    """The error for an empty tensor contains the dimension of extent 0, although an empty array of NumPy has strides of
+    0."""
     with pytest.raises(TensorMapError, match=r"dimension 0 of shape \(0, 128\) has extent 0"):
         cuda_tma.create_tensor_map(np.zeros((0, 128), np.float32), box_dim=(8, 8))
 
@@ -61,7 +62,7 @@ def test_an_empty_tensor_is_named_so(driver):
 
 
 def shown_as(**attributes):
-    """Return a class of views for which cuda.core reports these attributes."""
+    """Return a class of views for which cuda.core reports given attributes."""
     core_view = type("Shown", (CoreView,), attributes)
     return type("View", (StridedMemoryView, core_view), {})
 
@@ -77,8 +78,7 @@ LAYOUTS = [
 def test_a_view_of_another_dtype_or_layout_spans_its_elements(
     driver, device_tensor, monkeypatch, shape, strides, then, span
 ):
-    """The Buffer spans from its first to its last element, and keeps its exporter alive. The test also creates a view
-    of the Buffer."""
+    """The Buffer of a view spans the view's elements from the first to the last, and keeps the exporter alive."""
     asked = []
 
     def from_handle(*arguments, **keywords):
@@ -106,7 +106,7 @@ def test_a_view_of_another_dtype_or_layout_spans_its_elements(
 
 
 def without_export(view):
-    """Return a view of a Buffer that is not made through DLPack, so that the view must describe itself."""
+    """Return a view of a Buffer whose fields do not come from DLPack, but from the view itself."""
     del view._exported
     return view
 

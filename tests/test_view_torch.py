@@ -1,5 +1,5 @@
-"""Tests of views of torch's tensors that cuda.core fills itself: they contain, keep and refuse the same as by
-DLPack."""
+"""Tests of views of torch's tensors that cuda.core fills without DLPack. The views equal the views that DLPack
+fills."""
 
 import ctypes
 import gc
@@ -22,7 +22,7 @@ torch = pytest.importorskip("torch")
 
 
 class Reader:
-    """cuda.core's reader for any version of torch, with the tensors that it received."""
+    """A stand-in for cuda.core's reader of torch's tensors, which records the tensors."""
 
     def __init__(self):
         # cuda.core also loads the library with RTLD_GLOBAL to find the symbols of torch.
@@ -130,8 +130,8 @@ def test_lazy_views_and_tensors_without_memory_are_refused(reader):
 
 
 def test_the_storage_is_kept(reader):
-    """In torch, x.data = y replaces the storage. The view, a map of the view and a view of the view keep the first
-    storage."""
+    """In torch, the assignment ``x.data = y`` replaces the storage of a tensor. A view of the tensor and a tensor map
+    of the view keep the first storage."""
 
     class Array(np.ndarray):
         """An array that supports weak references, unlike NumPy's arrays."""

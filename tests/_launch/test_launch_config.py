@@ -76,7 +76,7 @@ def test_each_changed_field_is_read_again_for_the_same_kernel(driver, config_typ
 
 
 def test_a_configuration_is_kept_for_its_kernel_until_it_changes(driver):
-    """Launches of two kernels with two configurations alternate."""
+    """In the test, launches of two kernels with two configurations alternate."""
     kernels, configs = [], []
     for size in (0, 300, 70_000):
         handle = next(HANDLES)
@@ -98,8 +98,8 @@ def test_invalid_configuration(launch, config):
 
 
 def test_a_configuration_that_seems_changed_is_read_again(launch):
-    """launch() compares the memory of a configuration object. A weak reference changes this memory, and another object
-    can have equal fields."""
+    """launch() reads a configuration again if the memory of the object has changed. A weak reference also changes this
+    memory."""
     config = core.LaunchConfig(grid=(2, 1, 1), block=32)
     for change in (lambda: weakref.ref(config), lambda: setattr(config, "grid", (2, 1, 1)), lambda: None):
         kept = change()
@@ -171,7 +171,7 @@ class Elsewhere:
 
 
 class Frozen:
-    """A configuration that cannot change, as in later versions of cuda.core."""
+    """An immutable launch configuration, as in later versions of cuda.core."""
 
     __slots__ = ("grid",)
 

@@ -1,4 +1,4 @@
-"""Tests of tools/gpu.sh with stand-ins for the parts of a GPU machine: the executed commands and the record."""
+"""Tests of the commands that tools/gpu.sh executes, with stand-ins for the parts of a GPU machine."""
 
 import os
 import shutil
@@ -28,7 +28,8 @@ exit $status
 
 @pytest.fixture
 def script(tmp_path):
-    """Return a function that runs the script, and returns (exit status, the commands, RESULTS.md)."""
+    """Return a function that runs tools/gpu.sh, and returns the exit status, the executed commands, and the text of
+    RESULTS.md."""
     if shutil.which("bash") is None:
         pytest.skip("needs bash")
     for name, text in (("python3", PYTHON), ("compute-sanitizer", SANITIZER)):

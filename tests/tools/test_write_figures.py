@@ -21,8 +21,8 @@ GEMM = Figure("gemm", "large", "cuBLAS", (2.0,), (1.0,), "burst", 10**12, 10**9)
 
 @pytest.mark.parametrize("page", write_figures.PAGES)
 def test_pages_contain_the_recordings(page):
-    """After a failure, run `make bench` with `--output`, copy the output to docs/benchmarks, and run `python
-    tools/write_figures.py`."""
+    """The figures on the pages equal the recorded figures. After a failure, run `make bench` with `--output`, copy the
+    output to docs/benchmarks, and run `python tools/write_figures.py`."""
     text = (ROOT / page).read_text()
     assert write_figures.fill(text, write_figures.PAGES[page]) == text
 
@@ -39,7 +39,7 @@ def test_rows_are_read_from_tables():
 
 
 def kernels_page(**changes):
-    """Return a record with every figure that docs/speed.md shows."""
+    """Return a benchmark record with every figure that docs/speed.md shows."""
     work = {"ours_ms": (2.0, 1.0, 4.0), "rival_ms": (1.0, 1.0, 1.0), "moved_bytes": 10**9}
     figures = []
     for name, case in write_figures.KERNELS:
@@ -78,7 +78,7 @@ def test_several_cases_share_one_row():
 
 
 def test_the_mean_of_cases_is_that_of_the_record():
-    """The mean is the mean of exact ratios, because the mean of rounded ratios may end in another digit."""
+    """The mean on the page is the mean of exact ratios, because the mean of rounded ratios may end in another digit."""
     figures = [Figure("gemm", f"case {ms}", "torch.matmul", (3.0,), (ms,), "burst", 8, 8) for ms in (2.0, 7.0)]
     said = [sentence.replace("124.7%", "124.6%") for sentence in summary(figures)]
     assert said != summary(figures)

@@ -1,5 +1,4 @@
-"""Tests that ``docs/sanitizer.md`` contains the simulator's report of every kind, and that the fixed kernels are
-right."""
+"""Tests that ``docs/sanitizer.md`` contains the simulator's report for every kind of finding."""
 
 import sys
 from pathlib import Path
