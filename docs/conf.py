@@ -38,7 +38,7 @@ nitpick_ignore_regex = [
     ("py:.*", "Figure|GraphDefinition|GraphNode|KernelNode|SearchStrategy|T|TiledKeywords"),
 ]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["extensions", "static", "**/README.md"]
+exclude_patterns = ["extensions", "static"]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
