@@ -1,4 +1,4 @@
-"""The limits of a compilation on time and memory; the process ends, because NVRTC cannot be interrupted."""
+"""The limits on the time and memory of a compilation, which end the process, because NVRTC cannot be interrupted."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def _cut(text: str) -> str:
 
 
 def silence(stream: TextIO | None) -> None:
-    """Discard the rest of a stream's buffer, because Python would print an error when it flushes the buffer at exit."""
+    """Discard the rest of a stream's buffer, because Python would print an error for the buffer at exit."""
     if stream is not None:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,4 +1,4 @@
-"""The page of ``--html``, which contains every cause with its lines and its timeline, and every launch, in one file."""
+"""The page of ``--html``, which contains every launch, and every finding with its source lines and its timeline."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class _Mark(NamedTuple):
 
 
 def plain(words: str) -> str:
-    """Escape text for HTML, and for the page's templates, in which braces have a meaning."""
+    """Escape the special characters of HTML in a text, and the braces, which have a meaning in templates."""
     return escape(printable(words)).replace("{{", "&#123;&#123;")
 
 

@@ -32,7 +32,7 @@ def timelines(causes: Sequence[Cause]) -> dict[int, str]:
 
 
 def _of_launch(launch: Launched, causes: dict[int, Cause]) -> Iterator[tuple[int, str]]:
-    """Run the launch under one schedule after another, until each cause has occurred."""
+    """Run a launch under one schedule after another, until each finding of the launch has occurred."""
     left = dict(causes)
     for findings, timeline in _traced(launch):
         seen = {_key(finding): finding for finding in findings}
@@ -45,7 +45,7 @@ def _of_launch(launch: Launched, causes: dict[int, Cause]) -> Iterator[tuple[int
 
 
 def _key(finding: Finding) -> object:
-    """Return a key that is equal for the same finding in another run, where its files may have other names."""
+    """Return a key that is equal for the same finding in two runs, even if the files have different names."""
     return finding.kind, finding.severity, finding.ptx_line, finding.other_ptx_line
 
 
@@ -73,6 +73,6 @@ def _picture(timeline: Timeline, finding: Finding) -> str:
 
 
 def _sources(finding: Finding) -> Iterator[str]:
-    """Yield the statements of a finding as the spans of a timeline name them."""
+    """Yield the statements of a finding in the form in which a timeline's spans name statements."""
     for places in (finding.source, finding.other, *(places for _, places in finding.related)):
         yield from (f"{PurePath(place.file).name}:{place.line}" for place in places)

@@ -1,4 +1,4 @@
-"""The server of a program without Python, which is a process that answers requests of the library in the program.
+"""The server process for a program without Python, which answers the requests of the driver library in the program.
 
 The client is ``libcuda/remote.c``. The program passes the file of its memory, and this process maps the file, so that a
 launch reads and writes the program's bytes. The server ends when the program ends.
