@@ -19,9 +19,9 @@ HEAD = """\
 
 # Evidence
 
-`cuda-tma sanitize` ran published code of the field, without a GPU and without a change of the code. `evaluation/`
-contains the scripts. Each table has the figures of the last run of each program. A program is right if it passes its
-own check. The class of an error is one of these:
+`cuda-tma sanitize` ran published programs, without a GPU and without a change of the code. `evaluation/` contains the
+scripts of these runs. Each table has the figures of the last run of each program. A program is right if it passes its
+own check. Each error belongs to one of three classes:
 
 - **true**: the code breaks a rule of the PTX ISA, and values or progress depend on it;
 - **harmless**: the code breaks a rule by its text, and no known hardware shows an effect;

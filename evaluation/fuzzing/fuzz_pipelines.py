@@ -101,15 +101,16 @@ _PAGE = """# Random pipelines under the sanitizer
 Written by `make fuzz ARGS="--count {count} --seed {seed} --fault-every {every}"`, in {minutes:.0f} minutes by
 {workers} processes.
 
-`tests/pipelines` makes kernels that are right by construction. They write into a ring by TMA loads (tiled, im2col,
-multicast), bulk copies, `cp.async`, stores and `st.async`. They read by ordinary loads, wgmma, TMA stores, reductions
-and bulk stores. They release a stage in several ways, exchange data, run epilogues, and pass data between CTAs of a
-cluster or grid. Each kernel runs under {schedules} schedules with `strict=True`, and a test compares its output.
+`tests/pipelines` generates kernels that are right by construction. The kernels write into a ring of stages by TMA loads
+(tiled, im2col, multicast), bulk copies, `cp.async`, stores and `st.async`. The kernels read the stages by ordinary
+loads, wgmma, TMA stores, reductions and bulk stores. The kernels release a stage in several ways, exchange data, run
+epilogues, and pass data between CTAs of a cluster or grid. Each kernel runs under {schedules} schedules with
+`strict=True`, and a test compares its output.
 
 **No false alarm**: {right} pipelines, {accused} with a finding or a wrong output.
 
-**Planted faults**: in one pipeline of {every} a necessary statement is left out or changed
-(`tests/pipelines/faults.py` lists the faults). {found} of {planted} are found, {share:.1f} %.
+**Planted faults**: in one pipeline of {every} a necessary statement is missing or changed (`tests/pipelines/faults.py`
+lists the faults). {found} of {planted} are found, {share:.1f} %.
 
 | left out | planted | found | kinds |
 |---|---:|---:|---|
