@@ -352,8 +352,22 @@ def markdown(comparison: Comparison) -> str:
         goal = [row.goal.text(unit) if row.goal else "", comparison.verdict(row)] if goals else []
         rows.append([row.name, *_figures(comparison, row), *goal])
     lines = [f"## {comparison.title}", "", *("| " + " | ".join(cells) + " |" for cells in rows)]
-    notes = [*([f"Floor: {' + '.join(floor)}."] if floor else []), *comparison.notes]
+    notes = [*([_floor_note(floor)] if floor else []), *comparison.notes]
     return "\n".join([*lines, *(f"\n{note}" for note in notes)]) + "\n"
+
+
+def _floor_note(floor: Sequence[str]) -> str:
+    """Return the definition of the floor by its rows.
+
+    >>> _floor_note(["C"]), _floor_note(["C", "export", "encode"])
+    ('The floor is the time of the row "C".', 'The floor is the sum of the rows "C", "export" and "encode".')
+    """
+    *rest, last = (f'"{row}"' for row in floor)
+    return (
+        f"The floor is the sum of the rows {', '.join(rest)} and {last}."
+        if rest
+        else (f"The floor is the time of the row {last}.")
+    )
 
 
 def _figures(comparison: Comparison, row: Row) -> list[str]:

@@ -33,7 +33,7 @@ def machine() -> str:
 
 
 def tables(repeats: int, runs: int) -> list[Comparison]:
-    legal = ("All maps are legal.",)
+    legal = ("All maps in this table are legal.",)
     knowledge = [work for rank in (2, 5) for work in knowledge_works(rank)]
     emulator = [emulator_work(), sweep_work()]
     return [

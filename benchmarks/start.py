@@ -46,7 +46,9 @@ def machine() -> str:
 def tables(repeats: int, runs: int) -> list[Comparison]:
     has_gpu = bool(info.facts()["devices"])
     title = f"`compile` in a new process, {'to a kernel' if has_gpu else 'to machine code alone'}"
-    note = f"A tiled load with `<cuda_tma/tile.cuh>`{'' if has_gpu else f', for {nvrtc.TARGET}'}."
+    note = (
+        f"The benchmark compiles a tiled load with `<cuda_tma/tile.cuh>`{'' if has_gpu else f', for {nvrtc.TARGET}'}."
+    )
     with tempfile.TemporaryDirectory() as folder:
         return [compare(title, works(folder, has_gpu), min(repeats, MOST_REPEATS), notes=(note,), unit="ms")]
 

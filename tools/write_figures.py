@@ -140,8 +140,9 @@ def _of_cases(page: str, rows: Sequence[dict[str, str]]) -> Iterator[str]:
     for whose in ("ours", RIVAL):
         speeds = sorted((row[whose] for row in rows), key=float)
         yield f"{speeds[0]} to {speeds[-1]} {rows[0]['']}"
-    which = re.escape(f"{rows[0]['kernel']} versus {rows[0]['rival']}, {rows[0]['regime']}")
-    said = rf"^{which}: geometric mean of {len(rows)} cases (\S+%), least (\S+%), greatest (\S+%)\.$"
+    which, rival = re.escape(f"{rows[0]['kernel']}, {rows[0]['regime']}"), re.escape(rows[0]["rival"])
+    cases = rf"geometric mean of {len(rows)} cases; least (\S+%), greatest (\S+%)"
+    said = rf"^{which}, has (\S+%) of the speed of {rival} \({cases}\)\.$"
     if (found := re.search(said, page, re.MULTILINE)) is None:
         raise SystemExit(f"kernels.md does not sum up {rows[0]['kernel']} versus {rows[0]['rival']}")
     yield f"{found[1]} in the mean of {len(rows)} cases"

@@ -28,23 +28,23 @@ CUPY_EXPORT = "CuPy: its own `__dlpack__`"
 
 VIEW_GOAL, DEVICE_GOAL, KEYWORDS_GOAL = Goal(3.5), Goal(4), Goal(5)
 VIEW_NOTE = (
-    "The row of C only encodes prepared arguments. The functions of `cuda_tma` are called from Python. They read the "
-    "view, get the current context from the driver, and create an object that the garbage collector tracks. The goal "
-    "allows the time of two and a half encodes for these steps, half an encode for the method of a device, and one "
-    "encode for two keywords. Access to private layouts of CPython's objects would save some 20 ns of the keywords "
-    "and the method, which is less than 1 % of a launch."
+    "The row of C only encodes prepared arguments. Python calls the functions of `cuda_tma`, which read the view, get "
+    "the current context from the driver, and create an object that the garbage collector tracks. For these three "
+    "steps, the goal allows the time of two and a half encodes. The goal also allows half an encode for the method of "
+    "a device, and one encode for two keywords. Access to private layouts of CPython's objects would make the "
+    "keywords and the method some 20 ns faster, which is less than 1 % of a launch."
 )
 TORCH_GOAL = Goal(2.5)
 TORCH_REPLACE_GOAL = Goal(0, 250)
 TORCH_TENSORS_GOAL = Goal(0, 250)
 TORCH_NOTE = (
-    "`cuda_tma` tests every tensor, of any dtype, for a lazy negation (`torch._neg_view`), whose memory has other "
-    "values."
+    "`cuda_tma` tests every tensor, of any dtype, for a lazy negation (`torch._neg_view`), whose memory contains "
+    "other values than the tensor."
 )
 REPLACE_NOTE = (
     "A map is valid in one context, so `replace_address` reads the current context. `replace_address` also keeps the "
-    "map unchanged if the driver refuses the address. The goal for an int address covers two calls of C and one call "
-    "of Python."
+    "map unchanged if the driver refuses the address. The goal for an int address allows the time of two calls of C "
+    "and one call of Python."
 )
 
 

@@ -21,10 +21,10 @@ from .scene import Scene
 
 C = "C: cuGraphExecKernelNodeSetParams"
 NOTE = (
-    "Each call changes a node of an executable graph, whose empty kernel takes a map and a pointer. The graph is not "
-    "launched. C passes the same two arguments in each call. After the first change, `cuda_tma` packs and checks one "
-    "argument, and holds the GIL as C does; cuda.core and cuda.bindings receive both arguments. 400 pairs of 200 "
-    "calls decide whether the goal is met, by the median ratio and its 95 % interval."
+    "Each call changes a node of an executable graph, whose empty kernel takes a map and a pointer. The benchmark "
+    "does not launch the graph. The row of C passes the same two arguments in each call. After the first change, "
+    "`cuda_tma` packs and checks one argument, and holds the GIL as C does; cuda.core and cuda.bindings receive both "
+    "arguments. The median ratio of 400 pairs of 200 calls and its 95 % interval decide whether the goal is met."
 )
 
 

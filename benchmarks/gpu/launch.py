@@ -53,16 +53,16 @@ SCALAR_TYPES = (
 )
 NOTE = (
     "Each launch runs one block of 32 threads of an empty kernel, without launch attributes. The rows of C launch a "
-    "CUfunction unless the row states another object. They hold the GIL, which all other launchers release. After "
-    "every 200 launches, the benchmark waits for the stream; the time does not include this wait. 400 pairs of 200 "
-    "launches decide whether a goal is met, by the median ratio and its 95 % interval."
+    "CUfunction unless the row states another object. The rows of C hold the GIL, which all other launchers release. "
+    "After every 200 launches, the benchmark waits for the stream; the time does not include this wait. The median "
+    "ratio of 400 pairs of 200 launches and its 95 % interval decide whether a goal is met."
 )
 GOAL_NOTE = (
-    "The goals of this table and of the next two tables include three costs: some 70 ns for the release and "
-    "acquisition of the GIL, a call of Python with a tuple of arguments, and cache misses of our code after the "
-    "driver's code. An earlier version of the launch received C arrays. That version needed a second copy of the "
-    "launch code and private parts of CPython. It took 25 ns less, and for a prepared launch 7 ns less; its goals "
-    "were 1.08 and 1.03."
+    "The goals of this table and of the next two tables include three costs. The release and acquisition of the GIL "
+    "take some 70 ns; the other costs are a call of Python with a tuple of arguments, and cache misses of `cuda_tma` "
+    "after the driver's code. An earlier version of the launch received C arrays, but needed a second copy of the "
+    "launch code and private parts of CPython. The version with C arrays took 25 ns less, and 7 ns less for a "
+    "prepared launch; its goals were 1.08 and 1.03."
 )
 
 

@@ -34,9 +34,9 @@ extern "C" __global__ void three_maps(MAP a, MAP b, MAP c, int count) {{}}
 """.format(*BOXES[2])
 NOTE = (
     "The kernel is empty, takes three typed maps and an int, and runs one block of 32 threads. Each launch encodes "
-    "its maps again, from float32 tensors of torch. The floor is the sum of its parts, each timed separately in the "
-    "same round, with its code and data in the caches. The row after the floor makes the same calls in sequence, as a "
-    "launch does. Triton and CuTe DSL launch their own empty kernels of three descriptors."
+    "its maps again, from float32 tensors of torch. The floor is the sum of three parts, each timed separately in the "
+    "same round, with its code and data in the caches. The row after the floor makes the calls of these parts in "
+    "sequence, as a launch does. Triton and CuTe DSL launch their own empty kernels with three descriptors."
 )
 
 

@@ -39,8 +39,8 @@ FAMILIES = {
         "Kernels that move data",
         ("copy_2d", "elementwise", "transpose", "gather_rows", "kv_tiles"),
         "each input read once and each output written once",
-        "at most 50 MB of the gigabyte or more that the case moves: the last writes of the preceding run, or the last "
-        "reads of the example kernel, which loads with `evict_last`",
+        "at most 50 MB of the gigabyte or more that the case moves. This data is the last writes of the preceding "
+        "run, or the last reads of the example kernel, which loads with `evict_last`",
     ),
     "gemm": Family(
         "Matrix products",

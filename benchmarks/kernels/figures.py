@@ -137,15 +137,15 @@ def summary(figures: Sequence[Figure]) -> list[str]:
 
     >>> some = [Figure("gemm", case, "cuBLAS", (1.0,), (ms,), "burst", 8, 8) for case, ms in (("a", 4.0), ("b", 1.0))]
     >>> summary(some)
-    ['`gemm` versus cuBLAS, burst: geometric mean of 2 cases 200.0%, least 100.0%, greatest 400.0%.']
+    ['`gemm`, burst, has 200.0% of the speed of cuBLAS (geometric mean of 2 cases; least 100.0%, greatest 400.0%).']
     """
     ratios: dict[tuple[str, str, str], list[float]] = {}
     for figure in figures:
         if not figure.error:
             ratios.setdefault((figure.kernel, figure.rival, figure.regime), []).append(figure.ratio)
     return [
-        f"`{kernel}` versus {rival}, {regime}: geometric mean of {len(some)} cases "
-        f"{statistics.geometric_mean(some):.1%}, least {min(some):.1%}, greatest {max(some):.1%}."
+        f"`{kernel}`, {regime}, has {statistics.geometric_mean(some):.1%} of the speed of {rival} "
+        f"(geometric mean of {len(some)} cases; least {min(some):.1%}, greatest {max(some):.1%})."
         for (kernel, rival, regime), some in ratios.items()
         if len(some) > 1
     ]

@@ -39,7 +39,8 @@ def test_a_comparison_as_markdown():
     assert lines[7] == "| slow | 70 | 60 to 80 | 3.18 | ≤ 60 ns | **no**: limit 60 ns |"
     assert lines[8] == "| close | 22 | 22 to 22 | 1 | ≤ 1.05 × C | yes: 1.040 (1.000 to 1.080) |"
     assert lines[9].endswith("| no floor |")
-    assert lines[10:] == ["| absent | No module \\| named cupy |  |  |  |  |", "", "Floor: C + export.", "", "A note."]
+    floor = 'The floor is the sum of the rows "C" and "export".'
+    assert lines[10:] == ["| absent | No module \\| named cupy |  |  |  |  |", "", floor, "", "A note."]
 
 
 def test_a_table_without_a_floor():

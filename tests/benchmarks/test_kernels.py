@@ -147,8 +147,8 @@ def test_several_cases_are_summed_up():
     other = dataclasses.replace(COPY, case="1 GiB", ours_ms=(1.0,))
     (line,) = summary([COPY, other])
     assert (
-        line
-        == "`copy_2d` versus cuMemcpyDtoD, in turns: geometric mean of 2 cases 140.0%, least 99.0%, greatest 198.0%."
+        line == "`copy_2d`, in turns, has 140.0% of the speed of cuMemcpyDtoD "
+        "(geometric mean of 2 cases; least 99.0%, greatest 198.0%)."
     )
 
 
