@@ -56,6 +56,7 @@ EXTRAS = (
     "_show/plot",
     "_show/divide",
     "layouts/_cute",
+    "layouts/_tilers",
     "torch/*",
     *(f"_intercept/{each}/*" for each in ("torch", "triton", "tilelang")),
 )

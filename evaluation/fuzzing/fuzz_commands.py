@@ -156,7 +156,7 @@ def fault_of(status: int | str, raised: str, out: str, err: str, strange: list[s
 
 
 def worker(seed: int, first: int, stop: int) -> None:
-    """Run inputs in order, and print a line before and after each input. A signal ends the process at the limits."""
+    """Run inputs in order, and print a line before and after each. A signal ends a process that exceeds a limit."""
     prepare()
     with tempfile.TemporaryDirectory(dir=_MEMORY) as parent:
         for index in range(first, stop):

@@ -207,7 +207,7 @@ def test_a_file_that_has_the_name_of_digits_is_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / ("0" * 128)).write_bytes(RAW)
     assert read_map("0" * 128) == RAW
-    # A file system does not accept all digits of a descriptor as the name of a file.
+    # The name of a file cannot contain as many digits as a descriptor has.
     assert read_map(DIGITS) == RAW
 
 

@@ -101,7 +101,7 @@ class Stream:
 
 
 class Event:
-    """An event that is complete when it is recorded. The simulator has no time, so the time between two events
+    """An event that is complete when it is recorded. The simulator measures no time, so the time between two events
     is NaN."""
 
     cuda_event, device = 0, GPU

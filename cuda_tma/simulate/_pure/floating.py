@@ -55,7 +55,7 @@ def clamped(value: Array, sat: bool, relu: bool) -> Array:
 
 
 def of_type(s: Spelling, section: str, type_: str, count: int, function: Callable[[Format], Function]) -> Pure:
-    """Return an instruction of a narrow type, or of pairs of this type; the format determines the function."""
+    """Return an instruction of a narrow type, or of pairs of it. `function` maps a format to the computation."""
     single = type_.removesuffix("x2")
     compute = function(FORMATS[single])
     if single != type_:

@@ -43,8 +43,8 @@ PARTS = {
     "bar.warp.sync": "if (lane < 16) __syncwarp(); else v = sum(v, 0xffff0000u);",
     "bar.warp.sync and another": "if (lane < 16) __syncwarp(); else { __syncwarp(0xffff0000u); v = 3; }",
 }
-# The lanes that do not execute __syncwarp() end. The hardware then completes the wait, although the CUDA guide does not
-# permit lanes to bypass __syncwarp().
+# Some lanes bypass `__syncwarp()`, and then end. The hardware completes the wait, although the CUDA guide does not
+# permit this bypass.
 ENDS = {
     "a branch": "if (lane < 16) __syncwarp();",
     "steps": "if (lane < 16) { v = shared[t + 16]; __syncwarp(); } if (lane < 8) { v += 3; __syncwarp(); }",

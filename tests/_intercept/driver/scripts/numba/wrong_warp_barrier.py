@@ -1,7 +1,7 @@
-"""A call of __syncwarp() with a full mask in only two lanes, as in cuda.reduce of numba-cuda 0.30.4.
+"""A call of __syncwarp() with a full mask in only two lanes, while the other lanes wait at a barrier of the block.
 
-PTX lets each lane of bar.warp.sync wait until all lanes of its mask have executed it. Hardware ignores lanes that have
-exited, but no document guarantees this.
+PTX lets each lane of bar.warp.sync wait until all lanes of its mask have executed it. If the other lanes only ended, as
+in cuda.reduce of numba-cuda 0.30.4, the finding would be advice.
 """
 
 import numpy as np
@@ -14,6 +14,7 @@ def halved(values):
     if i < 2:
         values[i] += values[i + 2]
         cuda.syncwarp()  # wrong
+    cuda.syncthreads()
     if i == 0:
         values[0] += values[1]
 
