@@ -29,12 +29,12 @@ _HEAD = """// SPDX-License-Identifier: Apache-2.0
 """
 _BEGIN = _HEAD.format(
     name="wgmma_macros.cuh",
-    what="""The text of
-// wgmma, for the headers that name the types: they include it first, and wgmma_macros_end.cuh last, so that no
-// macro remains defined after them.""",
+    what="""The macros write the
+// text of wgmma for the headers of the types. Each of these headers includes this file first and
+// wgmma_macros_end.cuh last, so that no macro remains defined after the header.""",
 )
 _STATEMENT = r"""
-// The instruction for `count` accumulators, held as "+f" or "+r". `types` begins with K; the names of operands after
+// The instruction for `count` accumulators, passed as "+f" or "+r". `types` begins with K; the names of operands after
 // the accumulators are text such as "%4"; `scales` is the text after the predicate.
 #define CUDA_TMA_WGMMA(count, held, n, types, a, b, accumulate, scales, ...)                                       \
     if constexpr (Count == count)                                                                                  \
@@ -43,15 +43,15 @@ _STATEMENT = r"""
                      ", p" scales "; }"                                                                            \
                      : CUDA_TMA_SUMS_##count(held) : __VA_ARGS__);
 
-// Its operands: A as a descriptor or in registers, B, accumulate, N; for floating types the signs of A and B; then, for
-// 16 bits, whether they are MN-major, and for 8 bits, the numbers of exponent and mantissa bits.
+// The operands are A (a descriptor or registers), B, accumulate and N. Floating types add the signs of A and B. Then
+// 16-bit types add whether A and B are MN-major, and 8-bit types add the numbers of exponent and mantissa bits.
 #define CUDA_TMA_SHARED "l"(a.bits), "l"(b.bits), "r"(accumulate), "n"(Columns)
 #define CUDA_TMA_REGISTERS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.bits), "r"(accumulate), "n"(Columns)
 #define CUDA_TMA_SIGNS "n"(Form::scale_a), "n"(Form::scale_b)
 #define CUDA_TMA_DIGITS \
     "n"(Form::exponent_a), "n"(7 - Form::exponent_a), "n"(Form::exponent_b), "n"(7 - Form::exponent_b)
 
-// A ROW of CUDA_TMA_EACH_F32 and its siblings, for each kind of types, with A in shared memory and in registers.
+// These macros are arguments ROW of the macros CUDA_TMA_EACH_F32, ..._F16 and ..._S32. Each writes one instruction.
 #define CUDA_TMA_SHARED_16(held, types, count, a, b, p, n, sign_a, sign_b, mn_a, mn_b, ...)                       \
     CUDA_TMA_WGMMA(count, held, n, types, a, b, p, ", " sign_a ", " sign_b ", " mn_a ", " mn_b,                    \
                    CUDA_TMA_SHARED, CUDA_TMA_SIGNS, "n"(Form::trans_a), "n"(Form::trans_b))
@@ -74,7 +74,7 @@ _STATEMENT = r"""
 #define CUDA_TMA_REGISTERS_INT(held, types, count, a0, a1, a2, a3, b, p, n, ...)                                  \
     CUDA_TMA_WGMMA(count, held, n, types, "{" a0 ", " a1 ", " a2 ", " a3 "}", b, p, "", CUDA_TMA_REGISTERS)
 
-// The statement for N and Form, of all: CUDA_TMA_EACH(F32, 16, "+f", "k16.f32.bf16.bf16").
+// This macro selects the statement for N and Form: CUDA_TMA_EACH(F32, 16, "+f", "k16.f32.bf16.bf16").
 #define CUDA_TMA_EACH(sums, kind, held, types)                                                                    \
     if constexpr (Form::in_registers) {                                                                            \
         CUDA_TMA_EACH_##sums(CUDA_TMA_REGISTERS_##kind, held, types)                                               \
@@ -88,8 +88,8 @@ _DEFINED = re.findall(r"#define CUDA_TMA_(\w+)", _STATEMENT)
 def begin() -> str:
     return "\n".join(
         [_BEGIN + _STATEMENT]
-        + ["// For each count: the names of the accumulators, and the accumulators.", *_lists()]
-        + ["", f"// ROW(held, types, count, names of {BEHIND} operands after the sums), for each count."]
+        + ["// These macros list the names of the accumulators, and the accumulators, for each count.", *_lists()]
+        + ["", f"// These macros write ROW(held, types, count, names of {BEHIND} other operands) for each count."]
         + [_rows(kind, counts) for kind, counts in COUNTS.items()]
     )
 
@@ -114,7 +114,7 @@ def _all_counts() -> list[int]:
 def end() -> str:
     names = [*_DEFINED, *(f"EACH_{kind.upper()}" for kind in COUNTS)]
     names += [f"{what}_{count}" for count in _all_counts() for what in ("NAMES", "SUMS")]
-    head = _HEAD.format(name="wgmma_macros_end.cuh", what="The end of\n// wgmma_macros.cuh: undefine its macros.")
+    head = _HEAD.format(name="wgmma_macros_end.cuh", what="This file\n// undefines the macros of wgmma_macros.cuh.")
     return head + "\n" + "".join(f"#undef CUDA_TMA_{name}\n" for name in names)
 
 

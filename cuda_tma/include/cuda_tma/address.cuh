@@ -23,8 +23,8 @@ __device__ inline unsigned smem_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// mapa: returns the address of the same offset in the shared memory of another CTA, in the cluster's shared window. The
-// window also contains each CTA's own memory. ISA: "mapa".
+// mapa: returns the address in the shared memory of another CTA that has the same offset as `pointer`. The address is
+// in the cluster's shared window, which also contains the CTA's own memory. ISA: "mapa".
 __device__ inline unsigned cluster_address(const void* pointer, unsigned cta_rank) {
     unsigned address;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(smem_address(pointer)), "r"(cta_rank));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/barrier.cuh: the mbarrier, on which threads wait for other threads and for the TMA unit. It includes
-// fence.cuh (fences between ordinary accesses and copies) and cluster.cuh (clusters, dependent grids).
+// cuda_tma/barrier.cuh: the mbarrier, on which threads wait for other threads and for the TMA unit. This header
+// includes fence.cuh (fences between ordinary accesses and copies) and cluster.cuh (clusters, dependent grids).
 #pragma once
 
 #include <cuda_tma/address.cuh>
@@ -11,15 +11,15 @@
 
 namespace cuda_tma {
 
-// elect.sync: true in one thread of a converged warp. ISA: "elect.sync".
+// elect.sync: returns true in one thread of a converged warp. ISA: "elect.sync".
 __device__ inline bool elect_one() {
     unsigned elected;
     asm volatile("{ .reg .pred p; elect.sync _|p, 0xFFFFFFFF; selp.u32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
     return elected;
 }
 
-// A barrier in any CTA of the cluster, from Barrier::in_cta(). Only threads of the barrier's own CTA wait for it. They
-// call wait_cluster(), which makes the arriving thread's earlier writes visible to them.
+// A barrier in any CTA of the cluster, which Barrier::in_cta() returns. Only threads of the barrier's own CTA wait for
+// it. They call wait_cluster(), which makes earlier writes of the arriving threads visible to them.
 struct ClusterBarrier {
     unsigned address_in_cluster;
 
@@ -44,9 +44,9 @@ struct ClusterBarrier {
                      ::"r"(address()), "r"(bytes) : "memory");
     }
 
-    // mbarrier.arrive with the default .release.cta, which does not order this thread's accesses for threads of other
-    // CTAs. Use it to release a stage that only completed wgmmas or stores have read. With .release.cluster a GEMM took
-    // 1.65 times as long (observed: driver 580, sm_90).
+    // mbarrier.arrive: arrives with the default .release.cta, which does not order this thread's accesses for threads
+    // of other CTAs. Use it to release a stage whose only readers are completed wgmmas or stores. With
+    // .release.cluster, a GEMM took 1.65 times as long (observed: driver 580, sm_90).
     __device__ void release_async_read() const {
         asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(address()) : "memory");
     }
@@ -57,7 +57,7 @@ struct ClusterBarrier {
 struct Barrier {
     unsigned long long state;
 
-    // A copy of a Barrier would be in registers or local memory. The deprecation makes the compiler print this reason.
+    // A copy of a Barrier would be in registers or local memory. For such a copy, the compiler prints this reason.
     Barrier() = default;
     [[deprecated("a Barrier must stay in shared memory: pass it as Barrier&")]]
     Barrier(const Barrier&) = delete;
@@ -70,11 +70,11 @@ struct Barrier {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(arrivals) : "memory");
     }
 
-    // mbarrier.inval: ends the barrier. It is required before another use of the memory.
+    // mbarrier.inval: ends the barrier. Call invalidate() before another use of the memory.
     __device__ void invalidate() { asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address()) : "memory"); }
 
-    // mbarrier.expect_tx: adds `bytes` to the expected bytes of the phase (tx_bytes of the descriptor). It does not
-    // arrive.
+    // mbarrier.expect_tx: adds `bytes` to the bytes that the phase expects (tx_bytes of the descriptor). This function
+    // does not arrive.
     __device__ void expect_tx(unsigned bytes) {
         asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;"
                      ::"r"(address()), "r"(bytes) : "memory");
@@ -86,7 +86,7 @@ struct Barrier {
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes) : "memory");
     }
 
-    // Expects the bytes that loads of these tiles (tile.cuh) write, and arrives.
+    // Arrives, and expects the bytes that loads into these tiles (tile.cuh) write.
     template <typename Tile, typename... Tiles, unsigned Bytes = (Tile::tx_bytes() + ... + Tiles::tx_bytes())>
     __device__ void expect_tx(const Tile&, const Tiles&...) { expect_tx(Bytes); }
     template <typename Tile, typename... Tiles, unsigned Bytes = (Tile::tx_bytes() + ... + Tiles::tx_bytes())>
@@ -100,18 +100,18 @@ struct Barrier {
         asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(count) : "memory");
     }
 
-    // mapa: returns the barrier at the same offset in a CTA of the cluster. Threads arrive on it, and copies count
-    // bytes on it.
+    // mapa: returns the barrier that has the same offset in CTA `cta_rank` of the cluster. Threads may arrive on the
+    // returned barrier, and copies may count bytes on it.
     __device__ ClusterBarrier in_cta(unsigned cta_rank) { return {cluster_address(this, cta_rank)}; }
 
-    // mapa, mbarrier.arrive: arrives on the barrier at the same offset in another CTA; see wait_cluster().
+    // mapa, mbarrier.arrive: arrives on the barrier that has the same offset in another CTA; see wait_cluster().
     __device__ void arrive_at(unsigned cta_rank) {
         asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];"
                      ::"r"(cluster_address(this, cta_rank)) : "memory");
     }
 
-    // mbarrier.try_wait.parity: returns whether the phase has completed. It may suspend the thread up to a time limit
-    // of the hardware.
+    // mbarrier.try_wait.parity: returns whether the phase has completed. The instruction may suspend the thread up to a
+    // time limit of the hardware.
     __device__ bool try_wait(unsigned parity) const {
         unsigned complete;
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
@@ -119,7 +119,7 @@ struct Barrier {
         return complete;
     }
 
-    // Like try_wait(parity), but suspends the thread at most for about the suggested time.
+    // Does the same as try_wait(parity), but suspends the thread for at most about the suggested time.
     __device__ bool try_wait(unsigned parity, unsigned suspend_hint_ns) const {
         unsigned complete;
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2, %3; selp.u32 %0, 1, 0, p; }"
@@ -127,14 +127,14 @@ struct Barrier {
         return complete;
     }
 
-    // Waits until the phase completes. If the expected and the copied bytes differ, it never returns; watchdog.cuh
+    // Waits until the phase completes. The wait never ends if the expected and the copied bytes differ; watchdog.cuh
     // reports such a wait.
     __device__ void wait(unsigned parity CUDA_TMA_SITE) const {
         CUDA_TMA_WAIT_UNTIL(try_wait(parity), this, parity)
     }
 
-    // mbarrier.try_wait.acquire.cluster: also makes the writes visible that threads of other CTAs made before their
-    // arrivals.
+    // mbarrier.try_wait.acquire.cluster: waits like wait(), and also makes visible the writes that threads of other
+    // CTAs made before they arrived.
     __device__ bool try_wait_cluster(unsigned parity) const {
         unsigned complete;
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;"

@@ -2,7 +2,7 @@
 //
 // cuda_tma/bulk.cuh: copies of contiguous bytes without a tensor map, and the bulk groups of stores.
 //
-// Addresses and counts are multiples of 16 bytes. ISA: "cp.async.bulk".
+// All addresses and counts of bytes are multiples of 16. ISA: "cp.async.bulk".
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
@@ -28,8 +28,8 @@ __device__ void load_bulk(void* shared, const void* global, unsigned bytes, Barr
                   "r"(smem_address(shared)), "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(full.address()));
 }
 
-// cp.async.bulk.multicast::cluster: copies to the same offset in each CTA whose bit in `cta_mask` is set. The barrier
-// `full` of each of these CTAs counts its bytes.
+// cp.async.bulk.multicast::cluster: copies to the same offset in each CTA whose bit in `cta_mask` is set. In each of
+// these CTAs, the barrier `full` counts the bytes.
 template <typename Policy = NoCachePolicy>
 __device__ void load_bulk_multicast(void* shared, const void* global, unsigned bytes, Barrier& full,
                                     unsigned short cta_mask, Policy policy = {}) {
@@ -38,9 +38,9 @@ __device__ void load_bulk_multicast(void* shared, const void* global, unsigned b
                   "r"(bytes), "r"(full.address()), "h"(cta_mask));
 }
 
-// cp.async.bulk: copies from shared memory to the offset of `destination` in another CTA of the cluster. The barrier
-// `full` of that CTA counts the bytes. Before the copy, call fence_proxy_async() in the threads that wrote `source`, as
-// for a store.
+// cp.async.bulk: copies from shared memory to another CTA of the cluster, at the offset of `destination`. The barrier
+// `full` of that CTA counts the bytes. As before a store, call fence_proxy_async() in the threads that wrote `source`
+// before the copy.
 __device__ inline void send_bulk(void* destination, unsigned cta_rank, const void* source, unsigned bytes,
                                  Barrier& full) {
     asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
@@ -48,7 +48,7 @@ __device__ inline void send_bulk(void* destination, unsigned cta_rank, const voi
                  "r"(cluster_address(&full, cta_rank)) : "memory");
 }
 
-// cp.async.bulk: copies from shared to global memory. It needs the same fences and groups as store().
+// cp.async.bulk: copies from shared to global memory. The copy needs the same fences and groups as store().
 template <typename Policy = NoCachePolicy>
 __device__ void store_bulk(void* global, const void* shared, unsigned bytes, Policy policy = {}) {
     CUDA_TMA_BULK("cp.async.bulk.global.shared::cta.bulk_group", "", "[%1], [%2], %3",
@@ -67,7 +67,7 @@ __device__ void prefetch_bulk(const void* global, unsigned bytes, Policy policy 
 // The element type of a reduction without a tensor map. ISA: "cp.reduce.async.bulk".
 enum class BulkType { u32, s32, u64, s64, f16, bf16, f32, f64, b32, b64 };
 
-// All operations, types and qualifiers of the instruction. Subnormal f16 and bf16 keep their value (noftz).
+// The table lists all forms of the instruction. Subnormal f16 and bf16 keep their value (noftz).
 #define CUDA_TMA_BULK_REDUCTIONS(ROW)                                                                              \
     ROW(add, u32, ".add.u32") ROW(add, s32, ".add.s32") ROW(add, u64, ".add.u64") ROW(add, f32, ".add.f32")        \
     ROW(add, f64, ".add.f64") ROW(add, f16, ".add.noftz.f16") ROW(add, bf16, ".add.noftz.bf16")                    \
@@ -87,8 +87,8 @@ enum class BulkType { u32, s32, u64, s64, f16, bf16, f32, f64, b32, b64 };
                       "l"(__cvta_generic_to_global(global)), "r"(smem_address(shared)), "r"(bytes));               \
     }
 
-// cp.reduce.async.bulk: a store_bulk() that combines each element with global memory, such as
-// reduce_bulk<Reduction::add, BulkType::f32>(global, shared, 64). Each element is combined atomically.
+// cp.reduce.async.bulk: stores like store_bulk(), but atomically combines each element with the element in global
+// memory, as in reduce_bulk<Reduction::add, BulkType::f32>(global, shared, 64).
 template <Reduction Operation, BulkType Element, typename Policy = NoCachePolicy>
 __device__ void reduce_bulk(void* global, const void* shared, unsigned bytes, Policy policy = {}) {
     static_assert(false CUDA_TMA_BULK_REDUCTIONS(CUDA_TMA_BULK_REDUCTION_EXISTS),
@@ -115,8 +115,8 @@ __device__ void reduce_bulk(void* global, const void* shared, unsigned bytes, Po
                      ::"r"(cluster_address(destination, cta_rank)), "r"(smem_address(source)), "r"(bytes),         \
                      "r"(cluster_address(&full, cta_rank)) : "memory");
 
-// cp.reduce.async.bulk: a send_bulk() that combines each element with the destination. Each element is combined
-// atomically.
+// cp.reduce.async.bulk: copies like send_bulk(), but atomically combines each element with the element at the
+// destination.
 template <Reduction Operation, BulkType Element>
 __device__ void send_reduce_bulk(void* destination, unsigned cta_rank, const void* source, unsigned bytes,
                                  Barrier& full) {
@@ -133,18 +133,18 @@ __device__ void send_reduce_bulk(void* destination, unsigned cta_rank, const voi
 
 // ---- groups ----
 
-// cp.async.bulk.commit_group: puts this thread's stores and reductions since the last call into one group.
+// cp.async.bulk.commit_group: puts all stores and reductions of this thread since its last call into one group.
 __device__ inline void commit_group() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-// cp.async.bulk.wait_group: waits until at most `Pending` of this thread's groups are unfinished. Writes of the other
-// groups are then visible to this thread only. To make them visible to another thread, release at a scope that includes
-// both threads, or end the kernel. Within a CTA, arrive() of a barrier releases; within a GPU, store_release() of
-// scope.cuh; between GPUs, store_release() with Scope::sys.
+// cp.async.bulk.wait_group: waits until at most `Pending` of this thread's groups are unfinished. Writes of the
+// finished groups are then visible to this thread only. To make them visible to another thread, release at a scope that
+// includes both threads, or end the kernel. Within a CTA, arrive() of a barrier is such a release. Within a GPU, call
+// store_release() of scope.cuh; between GPUs, call store_release() with Scope::sys.
 template <int Pending = 0>
 __device__ void wait_group() { asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory"); }
 
-// cp.async.bulk.wait_group.read: waits until at most `Pending` groups still read shared memory. The shared memory of
-// the other groups may then be overwritten.
+// cp.async.bulk.wait_group.read: waits until at most `Pending` groups still read shared memory. The kernel may then
+// overwrite the shared memory that the other groups have read.
 template <int Pending = 0>
 __device__ void wait_group_read() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory"); }
 

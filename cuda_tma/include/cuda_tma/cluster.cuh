@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/cluster.cuh: clusters of CTAs and their barrier; grids that depend on each other.
+// cuda_tma/cluster.cuh: clusters of CTAs, the barrier of a cluster, and grids that depend on other grids.
 #pragma once
 
 #include <cuda_tma/watchdog.cuh>
@@ -29,7 +29,7 @@ __device__ inline void cluster_sync(CUDA_TMA_SITE_ALONE) {
     asm volatile("barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// The two steps of cluster_sync(). Between them a thread may execute work of its own. A wait must follow each arrival.
+// The two steps of cluster_sync(). Between the steps a thread may execute other work. Each arrival needs a wait.
 __device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 __device__ inline void cluster_wait(CUDA_TMA_SITE_ALONE) {
     CUDA_TMA_NOTE_BARRIER(255, 0)
@@ -37,14 +37,14 @@ __device__ inline void cluster_wait(CUDA_TMA_SITE_ALONE) {
 }
 
 // barrier.cluster.arrive.relaxed: arrives without making writes visible, and therefore without a GPU-wide fence
-// (MEMBAR.ALL.GPU). Between fence_barrier_init() and cluster_wait() it is sufficient to make the barriers of all CTAs
-// visible. At the end of a kernel it signals that this thread no longer accesses the shared memory of other CTAs.
+// (MEMBAR.ALL.GPU). After fence_barrier_init(), this arrival and cluster_wait() make the barriers of all CTAs visible.
+// At the end of a kernel, the arrival signals that this thread no longer accesses the shared memory of other CTAs.
 __device__ inline void cluster_arrive_relaxed() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 
-// griddepcontrol.wait: waits until the grids before this one are complete and their writes are visible. On the host:
-// LaunchConfig(programmatic_stream_serialization=True). ISA: "griddepcontrol".
+// griddepcontrol.wait: waits until the preceding grids are complete and their writes are visible. The host launches the
+// kernel with LaunchConfig(programmatic_stream_serialization=True). ISA: "griddepcontrol".
 __device__ inline void griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 // griddepcontrol.launch_dependents: allows dependent grids to start after each CTA of this grid has executed this

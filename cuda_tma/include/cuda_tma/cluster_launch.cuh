@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/cluster_launch.cuh: a finished cluster takes over the work of a cluster that has not started. A kernel with
-// more tiles than multiprocessors then needs no counter. Documented in the ISA and assembled for each target that has
-// it (compute capability 10 and later); not run on hardware. One function is one PTX instruction.
+// more tiles than multiprocessors then needs no counter. Tests assemble the instructions for each target that has them
+// (compute capability 10 and later); no test has run them on hardware. One function is one PTX instruction.
 //
 //     if (threadIdx.x == 0) {
 //         full.arrive_expect_tx(sizeof(LaunchResponse));
@@ -11,7 +11,7 @@
 //     full.wait(parity);
 //     if (!is_launch_canceled(response)) break;      // no cluster is left
 //     const uint3 next = first_canceled_cta(response);
-//     fence_proxy_async();                           // after the reads, before the next response overwrites this one
+//     fence_proxy_async();                           // orders the reads before the next response
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
@@ -19,11 +19,11 @@
 
 namespace cuda_tma {
 
-// The response in shared memory. It contains the canceled cluster, if there is one.
+// The response in shared memory. It contains the canceled cluster, if a cluster was canceled.
 struct alignas(16) LaunchResponse { unsigned long long opaque[2]; };
 
-// clusterlaunchcontrol.try_cancel: requests a cluster that has not started; `full` counts the 16 bytes of the response.
-// Call it in one thread. ISA: "clusterlaunchcontrol.try_cancel".
+// clusterlaunchcontrol.try_cancel: requests the work of a cluster that has not started; `full` counts the 16 bytes of
+// the response. Call this function in one thread. ISA: "clusterlaunchcontrol.try_cancel".
 template <typename Response>
 __device__ void try_cancel_launch(Response& response, Barrier& full) {
     require_cluster_launch_control<Response>();
@@ -31,8 +31,8 @@ __device__ void try_cancel_launch(Response& response, Barrier& full) {
                  ::"r"(smem_address(&response)), "r"(full.address()) : "memory");
 }
 
-// clusterlaunchcontrol.try_cancel.multicast::cluster::all: writes the response at this offset in each CTA of the
-// cluster. The barrier `full` of each CTA counts its bytes.
+// clusterlaunchcontrol.try_cancel.multicast::cluster::all: writes the response at the same offset in each CTA of the
+// cluster. In each CTA, the barrier `full` counts the bytes.
 template <typename Response>
 __device__ void try_cancel_launch_multicast(Response& response, Barrier& full) {
     require_cluster_launch_multicast<Response>();

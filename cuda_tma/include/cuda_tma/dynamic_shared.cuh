@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/dynamic_shared.cuh: dynamic shared memory whose size the kernel declares, so that the host does not repeat
-// it.
+// the size.
 #pragma once
 
 namespace cuda_tma {
 
 // Returns all dynamic shared memory of the CTA as one T: Shared& shared = dynamic_shared<Shared>();
 //
-// It starts at a multiple of 1024 bytes, as the widest swizzle requires. The PTX contains the size as a comment.
-// cuda_tma.compile reads it, and launch allocates these bytes.
+// The memory starts at a multiple of 1024 bytes, as the widest swizzle requires. The PTX contains the size in a
+// comment. cuda_tma.compile reads the comment, and launch allocates these bytes.
 template <typename T>
 __device__ __forceinline__ T& dynamic_shared() {
     static_assert(alignof(T) <= 1024, "dynamic shared memory is aligned to 1024 bytes");

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/element.cuh: the data types of tensor maps, and their elements in shared memory. A 16-bit float has its own
-// type, which converts to and from the float of its value, and returns its bits:
+// cuda_tma/element.cuh: the data types of tensor maps, and their elements in shared memory. Each 16-bit float format is
+// a C++ type. The type converts to and from `float`, and returns the bits of a value:
 //
 //     __shared__ Tile<BFLOAT16, Box<32, 64>> tile;
 //     const float value = tile(row, column);               // 1.0f for 0x3f80
 //     tile(row, column) *= 2;                              // rounded to nearest even
 //     const unsigned short bits = tile(row, column).bits();
 //
-// A map does not contain the format of fp8, fp6 and fp4 elements: tile.as<E4m3>(row, column) names it.
+// A map does not contain the format of fp8, fp6 and fp4 elements, so the kernel names it: tile.as<E4m3>(row, column).
 #pragma once
 
 namespace cuda_tma {
 
-// CUtensorMapDataType. C++ has one type for FLOAT32 and TFLOAT32, but a load produces different bits.
+// CUtensorMapDataType. FLOAT32 and TFLOAT32 have the same C++ type, but their loads produce different bits.
 enum DataType : int {
     UINT8, UINT16, UINT32, INT32, UINT64, INT64, FLOAT16, FLOAT32, FLOAT64, BFLOAT16, FLOAT32_FTZ, TFLOAT32,
     TFLOAT32_FTZ, U4_ALIGN8B, U4_ALIGN16B, U6_ALIGN16B,
@@ -69,7 +69,7 @@ struct NarrowFloat {
 private:
     Bits content;
 
-    // The value of a format of at most 8 bits. A subnormal value is a multiple of the smallest positive value.
+    // Returns the value of a number of at most 8 bits. A subnormal value is a multiple of the smallest positive value.
     __device__ float of_small() const {
         constexpr unsigned ONE = 1u << Fraction, LARGEST = (1u << Exponent) - 1;
         constexpr int BIAS = (1 << (Exponent - 1)) - 1;
@@ -79,14 +79,14 @@ private:
         const float subnormal = fraction * SMALLEST;
         unsigned size = (exponent + 127 - BIAS) << 23 | fraction << (23 - Fraction);
         if (exponent == 0) size = __float_as_uint(subnormal);
-        if (Exponent == 5 && exponent == LARGEST) size |= 0x7f800000;              // e5m2: infinity and NaN
-        if (Exponent == 4 && (content & 0x7f) == 0x7f) size = 0x7fffffff;          // e4m3: NaN, and no infinity
+        if (Exponent == 5 && exponent == LARGEST) size |= 0x7f800000;              // e5m2 has infinity and NaN
+        if (Exponent == 4 && (content & 0x7f) == 0x7f) size = 0x7fffffff;          // e4m3 has NaN and no infinity
         return __uint_as_float(sign | size);
     }
 
     __device__ static Bits rounded(float value) {
         static_assert(Exponent + Fraction >= 7, "fp6 and fp4 elements are made of bits: from_bits(bits)");
-        const float zero = 0;                              // becomes the upper byte of a pair
+        const float zero = 0;                              // this value becomes the upper byte of a pair
         unsigned short bits;
         if constexpr (Exponent == 8) asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
         if constexpr (Fraction == 10) asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
@@ -166,7 +166,7 @@ struct Sixteen {
     }
     __host__ __device__ static constexpr unsigned taken_bytes() { return Type >= U4_ALIGN16B ? 16 : data_bytes(); }
 
-    // The offset of an element in its row.
+    // Returns the offset of an element in its row.
     __host__ __device__ static constexpr unsigned offset(unsigned element) {
         if constexpr (Type < U4_ALIGN8B) return element * (data_bytes() / 16);
         else return element / 16 * taken_bytes() + element % 16 * data_bytes() / 16;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/epilogue.cuh: the output of a tile's accumulators. The epilogue rounds them, writes them to shared memory,
-// and stores them with TMA one part at a time, while the tensor cores compute the next tile.
+// cuda_tma/epilogue.cuh: the output of accumulators. The epilogue of a tile rounds the sums, writes them to shared
+// memory, and stores them with TMA one part at a time, while the tensor cores compute the next tile.
 //
 //     using C = Tile<BFLOAT16, Box<16, 64>, SWIZZLE_128B>;     // a part: 16 rows of a warp, 64 columns
 //     __shared__ C buffers[WARPS][2];                          // two for each warp: one fills while TMA reads the other
@@ -13,8 +13,8 @@
 //     }
 //     out.finish();
 //
-// A part is the 16-bit tile of one store: a Tile with the type of its map (tile.cuh). A part of 16 rows belongs to a
-// warp, and a part of 64 rows to a warpgroup. All threads of that warp or warpgroup call each function together. If the
+// A part is the tile of one store. Its type is the 16-bit Tile of the map (tile.cuh). A warp writes a part of 16 rows,
+// and a warpgroup writes a part of 64 rows. All threads of the warp or warpgroup call each function together. If the
 // buffers have the 128-byte swizzle, the stores to shared memory have no bank conflicts.
 #pragma once
 
@@ -31,10 +31,10 @@ struct PartOfSums {
     __device__ static constexpr bool is_turned() { return Turned == Turn::transposed; }
     __device__ static constexpr int rows() { return Part::extent(is_turned() ? 1 : 0); }
     __device__ static constexpr int columns() { return Part::extent(is_turned() ? 0 : 1); }
-    __device__ static constexpr int threads() { return 2 * rows(); }   // that write it
+    __device__ static constexpr int threads() { return 2 * rows(); }   // per part
 };
 
-// The store of a part through a map, which must remain valid until finish(). A kernel may pass a type of its own.
+// The store of a part through a map; the map must remain valid until finish(). A kernel may pass its own type instead.
 template <typename Part>
 struct ToMap {
     using Map = TypedMap<Part, 2, MapMode::tiled>;
@@ -44,12 +44,12 @@ struct ToMap {
     __device__ ToMap() {}
     __device__ ToMap(const Map& map) : map(&map) {}
     __device__ void operator()(Coordinates<2> at, const Part& part) const {
-        store(*map, at, part);   // drops elements outside the tensor
+        store(*map, at, part);   // TMA drops elements outside the tensor
     }
 };
 
-// An epilogue for at most `Parts` parts, which are adjacent along the columns of the sums (with Turn::transposed: rows
-// of the tensor). The sums are those of wgmma(): 64 rows per warpgroup, 16 per warp.
+// An epilogue for at most `Parts` parts. The parts are adjacent along the columns of the sums, which with
+// Turn::transposed are rows of the tensor. wgmma() computes the sums: 64 rows per warpgroup, 16 per warp.
 template <typename Part, int Parts, Turn Turned = Turn::none, int Buffers = 2, typename Store = ToMap<Part>>
 class Epilogue {
     using Shape = PartOfSums<Part, Turned>;
@@ -59,9 +59,9 @@ public:
 
     __device__ __forceinline__ explicit Epilogue(Part (&buffers)[Buffers]) : buffers(buffers) {}
 
-    // Takes the sums of a tile, after it has stored the remaining parts of the preceding tile. `at` contains the tensor
-    // coordinates of the warpgroup's 64 rows and their columns; `to` is the map, or a Store. Only parts that overlap the
-    // first `columns` are stored.
+    // Stores the remaining parts of the preceding tile, and then takes the sums of a tile. `at` contains the
+    // coordinates at which the warpgroup's 64 rows and their columns start in the tensor; `to` is the map, or a Store.
+    // The epilogue stores only parts that overlap the first `columns` columns.
     template <int Count>
     __device__ __forceinline__ void take(const float (&sums)[Count], const Store& to, Coordinates<2> at,
                                          int columns = 2 * Count) {
@@ -92,9 +92,9 @@ public:
         wait_group_read();
     }
 
-    // Like finish(), but with one buffer per part in memory that is free by then, such as the stages of a ring. No part
-    // then waits for an earlier part. Threads that read this memory, also with wgmma, must have called
-    // fence_proxy_async() and a barrier.
+    // Finishes like finish(), but with one buffer for each part, so that no part waits for an earlier part. The buffers
+    // are in memory that is free by then, such as the stages of a ring. Before this call, threads that read this
+    // memory, also with wgmma, must have called fence_proxy_async() and a barrier.
     __device__ __forceinline__ void finish(Part (&free)[Parts]) {
         store_rest_in(free);
         wait_group_read();
@@ -108,8 +108,8 @@ private:
     static_assert(Buffers >= 1, "a part is laid out in a buffer");
 
     // The sums are in registers, which need constant indices. Therefore each part has a function of its own.
-    unsigned pairs[Parts * Shape::columns() / 4];   // a thread's rounded sums, two in each
-    int stored = Parts, parts = Parts;       // of the current tile
+    unsigned pairs[Parts * Shape::columns() / 4];   // each element contains two rounded sums of this thread
+    int stored = Parts, parts = Parts;       // of this tile
     Coordinates<2> at{0, 0};
     Store to;
     Part (&buffers)[Buffers];
@@ -122,8 +122,8 @@ private:
     __device__ __forceinline__ void store_number() {
         if constexpr (Number + 1 < Parts)
             if (stored != Number) return store_number<Number + 1>();
-        // Waits until TMA has read this buffer: at most the stores of this tile from other buffers may still read. (The
-        // preceding tile may have ended on any buffer.) The issuing thread waits, and then all threads synchronize.
+        // Waits until TMA has read this buffer. Afterwards, only stores of this tile from other buffers may still read:
+        // the preceding tile may have ended on any buffer. The issuing thread waits, and then all threads synchronize.
         if (is_first()) wait_group_read<(Number < Buffers ? Number : Buffers - 1)>();
         sync();
         store_part<Number>(buffers[Number % Buffers]);
@@ -154,8 +154,8 @@ private:
             if constexpr (Shape::is_turned()) store_matrices_transposed(to, m[0], m[1]);
             else store_matrices(to, m[0], m[1]);
         }
-        fence_proxy_async();   // in each thread: makes its writes visible to TMA ...
-        sync();                // ... which starts after all have written
+        fence_proxy_async();   // makes each thread's writes visible to TMA
+        sync();                // TMA starts after all threads have written
         if (is_first()) {
             Coordinates<2> part = at;
             part.value[Shape::is_turned() ? 1 : 0] += Number * Shape::columns();
@@ -164,7 +164,7 @@ private:
         }
     }
 
-    // The address of this lane's 16 bytes in columns 16 * i to 16 * i + 15 of the buffer; see store_matrices().
+    // Returns the address of this lane's 16 bytes in columns 16 * i to 16 * i + 15 of the buffer; see store_matrices().
     __device__ static unsigned address(const Part& buffer, unsigned i) {
         const unsigned lane = threadIdx.x % 32, row = threadIdx.x % Shape::threads() / 32 * 16;
         if constexpr (Shape::is_turned()) return buffer.address(16 * i + lane / 16 * 8 + lane % 8, row + lane / 8 % 2 * 8);

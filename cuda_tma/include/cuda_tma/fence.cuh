@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/fence.cuh: fences between ordinary accesses and the async proxy, which TMA and wgmma use. Two accesses to
-// the same bytes through different proxies are ordered only by a fence between them, even if the first is a read. After
-// a wait for the barrier or the group of a copy, a thread sees the writes of the copy without a fence. ISA: "Async
-// proxy", "Causality Order", "membar, fence".
+// cuda_tma/fence.cuh: fences between ordinary accesses and the async proxy, which TMA and wgmma use. Only a fence
+// orders two accesses to the same bytes through different proxies, even if the first access is a read. After a wait for
+// the barrier or the group of a copy, a thread sees the copied bytes without a fence. ISA: "Async proxy", "Causality
+// Order", "membar, fence".
 #pragma once
 
 namespace cuda_tma {
 
 // fence.proxy.async.shared::cta: a fence for this CTA's shared memory. Call it in each thread that wrote a tile, before
-// the __syncthreads() that precedes the store(). Pipeline::release() contains it for tiles that ordinary loads read.
+// the __syncthreads() that precedes the store(). Pipeline::release() executes it for tiles that ordinary loads read.
 __device__ inline void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// fence.proxy.async.shared::cluster: also a fence for shared memory of other CTAs, which send_bulk() or a multicast
-// writes.
+// fence.proxy.async.shared::cluster: a fence that also covers the shared memory of other CTAs, to which send_bulk() or
+// a multicast writes.
 __device__ inline void fence_proxy_async_cluster() {
     asm volatile("fence.proxy.async.shared::cluster;" ::: "memory");
 }

@@ -5,7 +5,7 @@
 
 namespace cuda_tma {
 
-// The element types of A and B. Both have the same type, or any combination of e4m3 and e5m2, or of s8 and u8. One
+// The element types of A and B. A and B have the same type, or any combination of e4m3 and e5m2, or of s8 and u8. One
 // instruction covers 32 bytes of K: 16 elements of bf16 or f16, 8 elements of tf32, or 32 elements of the 8-bit types.
 enum class Input { bf16, f16, tf32, e4m3, e5m2, s8, u8 };
 
@@ -24,14 +24,14 @@ __host__ __device__ constexpr unsigned input_bytes(Input type) {
     return type == Input::tf32 ? 4 : type == Input::bf16 || type == Input::f16 ? 2 : 1;
 }
 
-// The accumulator type: float, int for s8 and u8, or unsigned for two f16 values, the first in the lower half.
+// The accumulator type: float, or int for s8 and u8. An unsigned contains two f16 sums, the first in the lower half.
 enum class Sums { f32, f16, s32, none };
 template <typename> constexpr Sums sums_of = Sums::none;
 template <> constexpr Sums sums_of<float> = Sums::f32;
 template <> constexpr Sums sums_of<unsigned> = Sums::f16;
 template <> constexpr Sums sums_of<int> = Sums::s32;
 
-// A kind of product, named after its operand type if the accumulators are f32, and otherwise after its accumulator
+// A kind of product. The name of a kind is its operand type if the accumulators are f32, and otherwise its accumulator
 // type.
 enum class Product { bf16_or_f16, tf32, fp8, f16_sums, s32_sums, none };
 

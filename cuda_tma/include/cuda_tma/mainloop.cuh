@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/mainloop.cuh: the loop in which warpgroups multiply the tiles of a ring. The wgmmas of one step of K are
-// always in progress.
+// cuda_tma/mainloop.cuh: the loop in which warpgroups multiply the tiles of a ring. At any time, the wgmmas of one step
+// of K are in progress.
 //
 //     float sums[128];
 //     accumulate(sums, ring, at, steps, [&](int stage, int step) {
@@ -18,15 +18,15 @@
 namespace cuda_tma {
 
 // Sums the products of `steps` stages, 1 or more. multiply(stage, step) issues the wgmmas of a stage; the first wgmma
-// of step 0 overwrites the sums. A stage is released after its wgmmas are complete, while the wgmmas of the next stage
-// run. The warpgroup then arrives once at each of `Ctas` CTAs from `first_cta` on, so initialize with
-// ring.init(warpgroups * Ctas). In each step meanwhile() executes other work while the tensor cores compute. All 128
-// threads of a warpgroup call accumulate() together. At the end they may read the sums, and `at` is the stage after the
-// last.
+// of step 0 overwrites the sums. The loop releases a stage after its wgmmas are complete, while the wgmmas of the next
+// stage run. To release a stage, the warpgroup arrives once at each of `Ctas` CTAs from `first_cta` on, so initialize
+// the ring with ring.init(warpgroups * Ctas). In each step meanwhile() executes other work while the tensor cores
+// compute. All 128 threads of a warpgroup call accumulate() together. After the call, they may read the sums, and `at`
+// is the stage after the last.
 //
-// Declare sums that are overwritten before the loop over tiles, and initialize them once: `float sums[128] = {};`.
-// NVRTC 12 copies uninitialized sums between registers in the loop. Then ptxas serializes the wgmmas (C7515), or has
-// too few registers. If the sums are set to zero in each tile and every step adds, a tile takes some hundred cycles
+// Declare the sums before the loop over tiles, and initialize them once: `float sums[128] = {};`. NVRTC 12
+// copies uninitialized sums between registers in the loop. Then ptxas serializes the wgmmas (C7515), or has
+// too few registers. If each tile sets its sums to zero and every step adds, a tile takes some hundred cycles
 // more.
 template <int Ctas = 1, int Sums, int Stages, typename Multiply, typename Meanwhile>
 __device__ __forceinline__ void accumulate(float (&sums)[Sums], Pipeline<Stages>& ring, Stage<Stages>& at, int steps,
@@ -43,7 +43,7 @@ __device__ __forceinline__ void accumulate(float (&sums)[Sums], Pipeline<Stages>
         wgmma_wait<1>();   // the preceding step is complete, and its stage has been read
         if (step > 0 && thread < Ctas) ring.release_async_read(before, first_cta + thread);
         before = at;
-        meanwhile();   // after the release, which producers wait for
+        meanwhile();   // comes after the release, because producers wait for it
     }
     wgmma_wait<0>(sums);
     if (thread < Ctas) ring.release_async_read(before, first_cta + thread);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/mma.cuh: warp-level use of the tensor cores, which every target has, on tiles that TMA loaded. It contains
-// ldmatrix from swizzled tiles, and mma.sync. One function is one PTX instruction. store_matrices() of warpgroup.cuh
-// writes results to shared memory.
+// cuda_tma/mma.cuh: tensor-core instructions of warps, which every target has, for tiles that TMA loaded. The
+// instructions are ldmatrix from swizzled tiles and mma.sync. One function is one PTX instruction. store_matrices() of
+// warpgroup.cuh writes results to shared memory.
 //
 //     __shared__ alignas(1024) unsigned short a[64][64], b[16][64];     // boxes of bf16, loaded with SWIZZLE_128B
 //     float sums[2][4] = {};                                            // two tiles of 16 x 8, side by side
@@ -27,9 +27,9 @@ namespace cuda_tma {
 
 // ---- tiles to registers ----
 
-// ldmatrix (x1, x2 or x4): loads one, two or four 8 x 8 matrices of 16-bit elements. With another type, a matrix is 8
-// rows of 16 bytes. Lane i passes the address of row i % 8 of matrix i / 8 (16 bytes, aligned). In m[j] it receives
-// four bytes of row i / 4 of matrix j, from byte i % 4 * 4 on. ISA: "ldmatrix".
+// ldmatrix (x1, x2 or x4): loads one, two or four 8 x 8 matrices of 16-bit elements. With another element type, a
+// matrix has 8 rows of 16 bytes. Lane i passes the address of row i % 8 of matrix i / 8 (16 bytes, aligned). In m[j],
+// lane i receives four bytes of row i / 4 of matrix j, from byte i % 4 * 4 on. ISA: "ldmatrix".
 __device__ __forceinline__ void load_matrices(unsigned (&m)[1], unsigned address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(m[0]) : "r"(address) : "memory");
 }
@@ -59,16 +59,16 @@ __device__ __forceinline__ void load_matrices_transposed(unsigned (&m)[4], unsig
 // ---- addresses in a swizzled tile ----
 
 // The addresses that this lane passes to load_matrices() for 16 rows of 32 bytes anywhere in a tile. A swizzle flips
-// bits of the offset in a row. Every eighth row has the same flipped bits, so they are computed once. BoxBytes is the
-// distance of two boxes in a tile that is wider than the span of its swizzle.
+// bits of the offset in a row. In every eighth row the swizzle flips the same bits, so the flips are computed once.
+// BoxBytes is the distance between two boxes in a tile that is wider than the span of its swizzle.
 template <Swizzle Mode, unsigned PitchBytes, unsigned BoxBytes = 0>
 struct MatrixRows {
     static_assert(Mode != SWIZZLE_128B_ATOM_32B_FLIP_8B, "ldmatrix reads 16 bytes, which this swizzle tears apart");
-    unsigned row_address;   // of this lane's row
-    unsigned byte;          // its offset in the row, with the swizzle's bits flipped
+    unsigned row_address;   // this lane's row
+    unsigned byte;          // the offset in the row, after the swizzle flips bits
 
     // Lanes 0 to 7 pass the rows of the first of four matrices, lanes 8 to 15 the rows of the second, and so on. The
-    // second matrix is 8 rows below the first, or 16 bytes to its right.
+    // second matrix is 8 rows below the first, or 16 bytes to the right of the first.
     __device__ static constexpr MatrixRows of(unsigned tile_address, bool down_first, unsigned lane) {
         const unsigned second = lane / 8 % 2, third = lane / 16;
         const unsigned row = lane % 8 + 8 * (down_first ? second : third), right = down_first ? third : second;
@@ -81,7 +81,7 @@ struct MatrixRows {
         return of(smem_address(tile), down_first, lane);
     }
 
-    // The address of a byte (a multiple of 32) of row `row` (a multiple of 8).
+    // Returns the address of byte `first_byte` (a multiple of 32) in row `row` (a multiple of 8).
     __device__ constexpr unsigned at(unsigned row, unsigned first_byte) const {
         const unsigned box = BoxBytes == 0 ? 0 : first_byte / PitchBytes * BoxBytes;
         const unsigned in_box = BoxBytes == 0 ? first_byte : first_byte % PitchBytes;
@@ -89,9 +89,9 @@ struct MatrixRows {
     }
 };
 
-// The addresses of 16 rows of A, or of 16 columns of B, by 32 bytes of K, in a tile whose innermost index is K. With
-// Major::MN each row of the tile is one index of K, `row` is an index of K, and load_matrices_transposed() transposes
-// the 16-bit elements.
+// Returns the addresses of 16 rows of A, or of 16 columns of B, by 32 bytes of K, in a tile whose innermost index is K.
+// With Major::MN each row of the tile is one index of K, `row` is an index of K, and load_matrices_transposed()
+// transposes the 16-bit elements.
 template <Major Index = Major::k, Swizzle Mode = SWIZZLE_128B>
 __device__ MatrixRows<Mode, swizzle_span<Mode>()> rows_of_a(const void* tile) {
     return MatrixRows<Mode, swizzle_span<Mode>()>::of(tile, Index == Major::k);
@@ -101,7 +101,7 @@ __device__ MatrixRows<Mode, swizzle_span<Mode>()> rows_of_b(const void* tile) {
     return MatrixRows<Mode, swizzle_span<Mode>()>::of(tile, Index == Major::mn);
 }
 
-// The same addresses in a typed tile (tile.cuh), whose type contains the template arguments.
+// Returns the same addresses for a typed tile (tile.cuh), whose type contains the template arguments.
 template <typename Tile>
 using MatrixRowsOf = MatrixRows<Tile::swizzle(), Tile::pitch_bytes(), Tile::boxes() == 1 ? 0 : Tile::box_bytes()>;
 
@@ -163,17 +163,17 @@ __device__ __forceinline__ void mma_of(Sum (&sums)[Count], const unsigned (&a)[4
 #undef CUDA_TMA_MMA
 
 // mma.sync, m16n8kK: adds A (16 x K) times B (K x 8) to the sums. K is 32 bytes. In lane i, a[0] contains four bytes of
-// row i / 4 of A, from byte i % 4 * 4 on, and a[2] contains the bytes at a distance of 16. a[1] and a[3] contain the
-// same bytes of the row 8 below. b0 and b1 contain the same bytes of column i / 4 of B as a[0] and a[2] of a row of A.
-// sums[0] and sums[1] belong to row i / 4 and to the columns from i % 4 * 2 on; sums[2] and sums[3] belong to the row 8
-// below. ISA: "Matrix Fragments for mma.m16n8k16 with floating point type". (Observed: CUDA 12.0 refuses e4m3 and e5m2,
-// 12.4 accepts them with f32 sums, and 12.8 also with f16 sums.)
+// row i / 4 of A, from byte i % 4 * 4 on, and a[2] contains the four bytes that start 16 bytes later. a[1] and a[3]
+// contain the same bytes of row i / 4 + 8. b0 and b1 contain bytes of column i / 4 of B, at the positions of a[0] and
+// a[2] along K. sums[0] and sums[1] belong to row i / 4 and to the columns from i % 4 * 2 on; sums[2] and sums[3]
+// belong to row i / 4 + 8. ISA: "Matrix Fragments for mma.m16n8k16 with floating point type". (Observed: CUDA 12.0
+// refuses e4m3 and e5m2, 12.4 accepts them with f32 sums, and 12.8 also with f16 sums.)
 template <Input TypeA = Input::bf16, Input TypeB = TypeA, typename Sum, int Count>
 __device__ __forceinline__ void mma(Sum (&sums)[Count], const unsigned (&a)[4], unsigned b0, unsigned b1) {
     mma_of<TypeA, TypeB, false>(sums, a, b0, b1);
 }
 
-// mma.sync.satfinite: clamps sums of s8 and u8 to the range of int; without it they wrap.
+// mma.sync.satfinite: clamps sums of s8 and u8 to the range of int; sums of mma() wrap.
 template <Input TypeA, Input TypeB = TypeA>
 __device__ __forceinline__ void mma_satfinite(int (&sums)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
     mma_of<TypeA, TypeB, true>(sums, a, b0, b1);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/multimem.cuh: accesses to an address that represents memory of several GPUs (cuMulticastCreate). The switch
-// between the GPUs writes to all of them, and combines their values in a read. Documented in the ISA and assembled for
-// every target; not run on hardware. CUDA 12.1 and later. One function is one PTX instruction. ISA: "multimem".
+// between the GPUs writes to all GPUs, and combines their values in a read. Tests assemble the instructions for every
+// target (CUDA 12.1 or later); none has run on hardware. One function is one PTX instruction. ISA: "multimem".
 #pragma once
 
 namespace cuda_tma {
 
-// The element types of 16 bytes. Sums of 16-bit values are computed in f32.
+// The element types of the 16 bytes. The instructions compute sums of 16-bit values in f32.
 enum class MultimemType { f32x4, f16x8, bf16x8 };
 
 #define CUDA_TMA_MULTIMEM(...)                                                                                     \
@@ -28,7 +28,7 @@ __device__ uint4 multimem_load_add(const void* address) {
 }
 #undef CUDA_TMA_MULTIMEM_OF
 
-// multimem.red.add: adds to the 16 bytes of each GPU.
+// multimem.red.add: adds `value` to the 16 bytes in the memory of each GPU.
 #define CUDA_TMA_MULTIMEM_OF(accumulate, type, ...)                                                                \
     asm volatile("multimem.red.relaxed.sys.global.add" type " [%0], {%1, %2, %3, %4};"                             \
                  ::"l"(__cvta_generic_to_global(address)), "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w)  \
@@ -47,7 +47,7 @@ __device__ inline void multimem_store(void* address, uint4 value) {
                  : "memory");
 }
 
-// multimem.red.release.add: adds to a flag in each GPU. A thread of each GPU reads its own flag with
+// multimem.red.release.add: adds to a flag in each GPU. On each GPU, a thread reads the flag of that GPU with
 // load_acquire<Scope::sys>().
 __device__ inline void multimem_add_release(unsigned* flag, unsigned value) {
     asm volatile("multimem.red.release.sys.global.add.u32 [%0], %1;"

@@ -11,7 +11,7 @@
 //         for (Stage<4> at; ...; at.next()) { pipeline.wait(at); ... tile[at.index] ...; pipeline.release(at); }
 //     }
 //
-// The producer and each consumer have a Stage of their own. They visit the same number of stages in the same order.
+// The producer and each consumer have a Stage of their own, and visit the same number of stages in the same order.
 #pragma once
 
 #include <cuda_tma/tma.cuh>
@@ -37,8 +37,8 @@ struct Pipeline {
     Barrier empty[Count];  // a phase completes when all consumers have released; producers wait for it
 
     // Call it in one thread, followed by __syncthreads(), or by cluster_sync() if other CTAs arrive here. `consumers`
-    // is the number of threads that release() each stage, in all CTAs that read it; a multicast load has readers in
-    // several CTAs. `producers` is the number of threads that call acquire() and arrive at `full`.
+    // is the number of threads that release each stage, in all CTAs that read it (with a multicast load, several CTAs).
+    // `producers` is the number of threads that call acquire() and arrive at `full`.
     __device__ void init(unsigned consumers, unsigned producers = 1) {
         for (int i = 0; i < Count; ++i) {
             full[i].init(producers);
@@ -50,8 +50,8 @@ struct Pipeline {
     // ---- producers ----
 
     // Waits until the stage is free, and returns its full barrier. The producer then writes with ordinary stores and
-    // calls full.arrive(). In the first round each stage is free: the wait specifies parity 1, and the phase before the
-    // first counts as complete. ISA: "mbarrier.test_wait, mbarrier.try_wait".
+    // calls full.arrive(). In the first round each stage is free, because the wait specifies parity 1, and the phase
+    // before the first counts as complete. ISA: "mbarrier.test_wait, mbarrier.try_wait".
     __device__ Barrier& acquire(Stage<Count> at CUDA_TMA_SITE) {
         empty[at.index].wait(at.parity ^ 1 CUDA_TMA_OF_STAGE(false, at.index));
         return full[at.index];
@@ -67,7 +67,7 @@ struct Pipeline {
         return full[at.index];
     }
 
-    // The same acquire() with the bytes of loads of these tiles (tile.cuh).
+    // Acquires the stage like acquire(at, bytes), with the number of bytes that loads of these tiles (tile.cuh) write.
     template <typename Tile, typename... Tiles, unsigned Bytes = (Tile::tx_bytes() + ... + Tiles::tx_bytes())>
     __device__ Barrier& acquire(Stage<Count> at, const Tile&, const Tiles&...) {
         return acquire(at, Bytes);
@@ -75,8 +75,8 @@ struct Pipeline {
 
 #else
 
-    // One function contains both overloads. To choose between overloads, NVRTC 13.0 deduces template arguments, and
-    // then reports the wrong line as the line of the call.
+    // This function replaces both overloads. To choose between overloads, NVRTC 13.0 deduces template arguments, and
+    // then reports a wrong line as the line of the call.
     template <typename First, typename... Others>
     __device__ Barrier& acquire(Placed<Stage<Count>> placed, const First& first, const Others&... others) {
         const Stage<Count> at = placed;
@@ -96,7 +96,7 @@ struct Pipeline {
     // Returns whether the stage is free. Call it early to hide the latency.
     __device__ bool try_acquire(Stage<Count> at) const { return empty[at.index].try_wait(at.parity ^ 1); }
 
-    // An acquire() for stages that threads of other CTAs release with release(at, cta_rank). The wait has
+    // Acquires a stage that threads of other CTAs release with release(at, cta_rank). The wait has the qualifier
     // .acquire.cluster.
     __device__ Barrier& acquire_cluster(Stage<Count> at, unsigned bytes CUDA_TMA_SITE) {
         empty[at.index].wait_cluster(at.parity ^ 1 CUDA_TMA_OF_STAGE(false, at.index));
@@ -123,8 +123,8 @@ struct Pipeline {
     __device__ bool try_wait(Stage<Count> at) const { return full[at.index].try_wait(at.parity); }
 
     // Releases the stage after this thread's ordinary loads, so that a copy may overwrite it. The copy uses another
-    // proxy, so the arrival alone does not order it after the reads (fence.cuh). Threads of a warp that call it
-    // together execute one fence, and one arrive instruction for all of them.
+    // proxy, so this function also executes a fence, which orders the copy after the loads (fence.cuh). Threads of a
+    // warp that call this function together execute one fence and one arrive instruction.
     __device__ void release(Stage<Count> at) {
         const unsigned threads = together(at);
         if (threads == 0) return;
@@ -132,8 +132,8 @@ struct Pipeline {
         empty[at.index].arrive(threads);
     }
 
-    // Releases the stage in another CTA, whose copies fill it in this CTA; see acquire_cluster(). Call it for each such
-    // CTA.
+    // Releases the stage in another CTA, whose copies fill the stage of this CTA; see acquire_cluster(). Call this
+    // function for each such CTA.
     __device__ void release(Stage<Count> at, unsigned cta_rank) {
         const unsigned threads = together(at);
         if (threads == 0) return;
@@ -141,8 +141,8 @@ struct Pipeline {
         empty[at.index].in_cta(cta_rank).arrive(threads);
     }
 
-    // Releases a stage that ordinary stores or st.async overwrite. They use the same proxy as the loads, so no fence is
-    // needed.
+    // Releases a stage that ordinary stores or st.async overwrite. Such stores use the same proxy as the loads, so they
+    // need no fence.
     __device__ void release_generic(Stage<Count> at) {
         if (const unsigned threads = together(at)) empty[at.index].arrive(threads);
     }
@@ -150,8 +150,8 @@ struct Pipeline {
         if (const unsigned threads = together(at)) empty[at.index].in_cta(cta_rank).arrive(threads);
     }
 
-    // Releases a stage that only completed wgmmas (wgmma_wait) or stores (wait_group_read) have read. They use the
-    // async proxy, so no fence is needed. Each calling thread arrives once.
+    // Releases a stage whose only readers are completed wgmmas (wgmma_wait) or stores (wait_group_read). These reads
+    // use the async proxy, so no fence is needed. Each calling thread arrives once.
     __device__ void release_async_read(Stage<Count> at) { empty[at.index].arrive(); }
 
     // Releases such a stage in another CTA. Call it in one thread for each CTA: if (thread < CTAS)
@@ -161,8 +161,8 @@ struct Pipeline {
     }
 
 private:
-    // In the first of the warp's threads that release this stage together, returns their number; in the others, returns
-    // 0. Divergent threads may pass different stages, which are counted separately.
+    // Counts the threads of the warp that release this stage together. The first of them receives the count, and the
+    // others receive 0. Divergent threads may pass different stages; each stage has its own count.
     __device__ static unsigned together(Stage<Count> at) {
         const unsigned here = __match_any_sync(__activemask(), at.index);
         unsigned lanes_before;

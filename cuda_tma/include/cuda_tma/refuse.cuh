@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/refuse.cuh: checks of values that the compiler knows after inlining and constant folding. Wrong code does
-// not assemble, and the message of the assembler is a sentence. In correct code these checks generate no instructions.
+// not assemble, and the assembler prints the reason. In correct code these checks generate no instructions.
 //
 // The checks need NVRTC of CUDA 13.4 or later, which can test for constants (observed: 13.4 and 13.5 can; 12.0 to 13.3
-// and nvcc 13.0 cannot, and check only types). Values that the compiler does not know are not checked, as in a function
+// and nvcc 13.0 cannot, and check only types). The checks skip values that the compiler does not know, as in a function
 // that is not inlined, or with -G. For --Ofast-compile=max, which keeps unreachable code, define CUDA_TMA_NO_REFUSALS.
 #pragma once
 
@@ -52,7 +52,7 @@ CUDA_TMA_REFUSAL(refuse_rows_of_no_tile,
 
 #undef CUDA_TMA_REFUSAL
 
-// Whether a value is an integer, or converts implicitly to an integer without narrowing, like an enumeration.
+// True if a value is an integer, or converts implicitly to an integer without narrowing, like an enumeration.
 using Int64 = long long;
 using Uint64 = unsigned long long;
 template <typename Index, typename = void>

@@ -15,8 +15,8 @@
 namespace cuda_tma {
 
 // The way in which the CTAs of a cluster end. With `together`, no CTA ends before the others, because a CTA may still
-// write to the shared memory of another CTA or arrive at its barriers. With `drained`, produce() returns only after all
-// such operations, because it calls Pipeline::drain() for its rings, and each CTA ends independently.
+// write to another CTA's shared memory or arrive at its barriers. With `drained`, each CTA ends independently. Then
+// produce() calls Pipeline::drain() for its rings, and returns only after all such writes and arrivals.
 enum class Ending { together, drained };
 
 template <int Consumers, int ProducerRegisters, int ConsumerRegisters>
@@ -27,18 +27,18 @@ __device__ constexpr void require_registers() {
                   "them, in eights: the consumers would wait for ever");
 }
 
-// Returns true in the producing thread, which is always the same thread. With elect_one(), ptxas recognizes that one
-// thread issues the copies, and generates no loop for them.
+// Returns true in the producing thread, which is always the same thread. Because of elect_one(), ptxas recognizes that
+// one thread issues the copies, and generates no loop around them.
 template <int Consumers>
 __device__ inline bool is_producer() { return threadIdx.x / 32 == 4 * Consumers && elect_one(); }
 
 // Runs consume() in the first `Consumers` warpgroups, and produce() in one thread of the last warpgroup.
-// __launch_bounds__(128 * (Consumers + 1), 1) divides 65536 registers among all threads. This function lowers the
+// __launch_bounds__(128 * (Consumers + 1), 1) divides 65536 registers among all threads. in_roles() lowers the
 // registers of the producer warpgroup to `ProducerRegisters` per thread, and raises those of the consumers to
-// `ConsumerRegisters`. Both are multiples of 8. The total must not exceed the registers at launch (observed with driver
-// 580, sm_90: 32 and 240 for two consumers hang). All threads of the cluster call this function. Before the call,
-// thread 0 of each CTA initializes the barriers and calls fence_barrier_init(), for example in Pipeline::init(). The
-// function does not make other writes to shared memory visible; use __syncthreads() for them.
+// `ConsumerRegisters`. Both numbers are multiples of 8. The total must not exceed the registers at launch (observed
+// with driver 580, sm_90: 32 and 240 for two consumers hang). All threads of the cluster call in_roles(). Before the
+// call, thread 0 of each CTA initializes the barriers and calls fence_barrier_init(), for example in Pipeline::init().
+// in_roles() does not make other writes to shared memory visible; call __syncthreads() for them.
 template <int Consumers, int ProducerRegisters, int ConsumerRegisters, Ending End = Ending::together, typename Produce,
           typename Consume>
 __device__ __forceinline__ void in_roles(Produce produce, Consume consume CUDA_TMA_SITE) {
@@ -59,9 +59,9 @@ __device__ __forceinline__ void in_roles(Produce produce, Consume consume CUDA_T
     }
 }
 
-// The same function with Ending::drained and with begin(). The producing thread runs begin() before other CTAs have
-// initialized their barriers, so begin() may issue loads only to its own CTA. Before the call, the same thread
-// initializes the barriers of this CTA and calls fence_proxy_async():
+// Runs the roles like the function above, but with Ending::drained and with begin(). The producing thread runs begin()
+// before other CTAs have initialized their barriers, so begin() may issue loads only to its own CTA. Before the call,
+// the same thread initializes the barriers of this CTA and calls fence_proxy_async():
 //
 //     if (is_producer<2>()) { shared.ring.init(...); fence_proxy_async(); }
 //     in_roles<2, 24, 240>([&] { begin(shared, map, ...); }, [&] { produce(shared, map, ...); }, [&] { consume(...); });
@@ -72,7 +72,7 @@ __device__ __forceinline__ void in_roles(Begin begin, Produce produce, Consume c
     __syncwarp();
     cluster_arrive_relaxed();
     if (threadIdx.x / 128 == Consumers) {
-        register_dealloc<ProducerRegisters>();   // first, because consumers wait for these registers
+        register_dealloc<ProducerRegisters>();   // comes first, because consumers wait for these registers
         if (is_producer<Consumers>()) begin();
         __syncwarp();
         cluster_wait(CUDA_TMA_HERE_ALONE);

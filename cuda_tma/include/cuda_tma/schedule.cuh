@@ -9,9 +9,9 @@
 
 namespace cuda_tma {
 
-// The `down` x `across` tiles of a matrix in bands of `Height` rows. In a band, the order goes down each column before
-// the next column. The tiles that run at the same time then cover a nearly square part of the matrix, and share many of
-// their loads in L2.
+// The `down` x `across` tiles of a matrix in bands of `Height` rows. Within a band, the order visits all rows of a
+// column before the next column. The tiles that run at the same time then cover a nearly square part of the matrix, and
+// share many of their loads in L2.
 //
 //     const Bands<8> tiles{down, across};
 //     for (int i = blockIdx.x; i < tiles.count(); i += gridDim.x) { auto [row, column] = tiles[i]; ... }
@@ -25,7 +25,7 @@ struct Bands {
 
     __host__ __device__ constexpr Place operator[](int i) const {
         const int band = i / (Height * across), rest = i % (Height * across);
-        const int left = down - Height * band, height = left < Height ? left : Height;   // the last band may be lower
+        const int left = down - Height * band, height = left < Height ? left : Height;   // last band: fewer rows
         return {Height * band + rest % height, rest / height};
     }
 };
@@ -42,18 +42,18 @@ struct Bands {
 //     the readers:             const Task task = list.next(turn);
 //
 // The list ends with one final task per cluster. `drawn` is 0 before and after each launch, because atomicInc wraps to
-// 0 after the last task. Concurrent launches need separate counters. A task is drawn only when its loads are due,
-// although the draw takes a memory latency. An earlier draw would reserve tasks that other clusters could run at the
-// end. (grouped_gemm was 2 % slower, and in bursts 4 %, when each task was drawn during the loads of the preceding
-// task. It was 5 and 7 % slower when another thread drew two tasks ahead; one H200.) In a cluster of one CTA, ordinary
-// stores pass the task to the readers, because st.async has the requirements that store_async.cuh lists.
+// 0 after the last task. Concurrent launches need separate counters. A cluster draws a task only when the task's loads
+// are due, although a draw takes a memory latency. An earlier draw would reserve tasks that other clusters could run at
+// the end. (On one H200, grouped_gemm was 2 % slower, and in bursts 4 %, if it drew each task during the preceding
+// loads. With two tasks drawn ahead by another thread, it was 5 and 7 % slower.) In a cluster of one CTA, ordinary
+// stores pass the task to the readers, because st.async needs a launch with clusters (store_async.cuh).
 template <typename Task>
 struct TaskList {
     static_assert(sizeof(Task) % 16 == 0 && alignof(Task) >= 16, "a task is copied in pieces of 16 bytes: alignas(16)");
 
     Task tasks[2];
     Pipeline<2> turns;   // `empty` counts the readers of this CTA
-    Barrier free[2];     // in the first CTA: the other CTAs have read the task
+    Barrier free[2];     // of the first CTA; counts CTAs that have read the task
 
     __device__ void init(unsigned readers) {
         const unsigned ctas = cluster_cta_count();
@@ -61,14 +61,14 @@ struct TaskList {
         turns.init(readers);
     }
 
-    // Readers arrive at a barrier in their own CTA. One task later, when the drawing thread of that CTA has to wait in
-    // any case, it arrives for all of them at the first CTA. An arrival with .release.cluster contains a GPU-wide fence
-    // (MEMBAR.GPU), which takes as long as some wgmmas.
+    // Readers arrive at a barrier in their own CTA. One task later, the drawing thread of that CTA has to wait in any
+    // case, and then arrives once for all these readers at the first CTA. An arrival with .release.cluster contains a
+    // GPU-wide fence (MEMBAR.GPU), which takes as long as some wgmmas.
     template <typename List>
     __device__ Task draw(Stage<2>& turn, const List& list, unsigned* drawn, unsigned count CUDA_TMA_SITE) {
         const unsigned ctas = cluster_cta_count(), last = turn.index ^ 1, last_parity = turn.parity ^ last;
         Barrier& full = turns.full[turn.index];
-        if (ctas > 1) full.arrive_expect_tx(sizeof(Task));   // if the copy comes first, the count is negative
+        if (ctas > 1) full.arrive_expect_tx(sizeof(Task));   // the count is negative if the copy ends first
         if (cluster_cta_rank() == 0) {
             const Task task = list[atomicInc(drawn, count - 1)];
             turns.empty[turn.index].wait(turn.parity ^ 1 CUDA_TMA_OF_STAGE(false, turn.index));
@@ -101,7 +101,7 @@ private:
         return task;
     }
 
-    // Passes the task with st.async, which uses the generic proxy like the loads of the readers, so no fence is needed.
+    // Passes the task with st.async. No fence is needed, because st.async and the readers' loads use the generic proxy.
     __device__ void tell(int index, unsigned cta_rank, const Task& task) {
         for (int i = 0; i < sizeof(Task) / 16; ++i)
             store_async(reinterpret_cast<uint4*>(&tasks[index]) + i, cta_rank, reinterpret_cast<const uint4*>(&task)[i],

@@ -3,11 +3,11 @@
 // cuda_tma/scope.cuh: flags in global memory between threads of different CTAs or GPUs. One thread executes a release
 // and the other thread an acquire, both at a scope that includes the two threads. One function is one PTX instruction.
 //
-//     store_bulk(there, tile, bytes, ...); commit_group(); wait_group();   // visible to this thread ...
-//     store_release<Scope::sys>(flag, 1u);                                 // ... and after this to a thread that
-//     while (load_acquire<Scope::sys>(flag) == 0) continue;                // reads the flag as set, on any GPU
+//     store_bulk(there, tile, bytes, ...); commit_group(); wait_group();   // the bytes are visible to this thread
+//     store_release<Scope::sys>(flag, 1u);                                 // makes the bytes visible to a thread
+//     while (load_acquire<Scope::sys>(flag) == 0) continue;                // that reads the set flag, on any GPU
 //
-// If that thread then reads the data by copies instead of ordinary loads, it needs fence_proxy_async_global() first.
+// If the reading thread reads the data with copies, it calls fence_proxy_async_global() before the copies.
 #pragma once
 
 namespace cuda_tma {
@@ -15,7 +15,7 @@ namespace cuda_tma {
 // The threads that an operation orders. ISA: "Scope".
 enum class Scope { cta, cluster, gpu, sys };
 
-// Writes out the instruction of CUDA_TMA_FLAG for each scope, and for words of 32 and 64 bits.
+// The macro writes the instruction of CUDA_TMA_FLAG for each scope, and for words of 32 and 64 bits.
 #define CUDA_TMA_AT(scope, ...)                                                                                    \
     if constexpr (Where == Scope::scope) {                                                                         \
         if constexpr (sizeof(Word) == 4) {                                                                         \
@@ -57,7 +57,7 @@ __device__ Word load_acquire(const Word* flag) {
 }
 #undef CUDA_TMA_FLAG
 
-// red.release.add: adds to the word, and releases like store_release(). Several threads may release with the same word.
+// red.release.add: adds to the word, and releases like store_release(). Several threads may add to the same word.
 #define CUDA_TMA_FLAG(scope, type, letter, ...) \
     asm volatile("red.release." scope ".global.add." type " [%0], %1;" ::"l"(address), letter(value) : "memory")
 template <Scope Where = Scope::gpu, typename Word>
@@ -67,8 +67,8 @@ __device__ void add_release(Word* flag, Word value) {
 }
 #undef CUDA_TMA_FLAG
 
-// atom.acq_rel.add: adds to the word and returns its earlier value. If this value contains the additions of other
-// threads, their earlier writes are visible.
+// atom.acq_rel.add: adds to the word and returns its earlier value. If other threads have added to this value, their
+// earlier writes are visible to this thread.
 #define CUDA_TMA_FLAG(scope, type, letter, ...)                                  \
     asm volatile("atom.acq_rel." scope ".global.add." type " %0, [%1], %2;"      \
                  : "=" letter(before) : "l"(address), letter(value) : "memory")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/signature.cuh: a kernel's parameters and constants, as the compiler reports them to cuda_tma.compile. A kernel
-// does not need it. For a kernel that another compiler compiles, kernel.cuh puts the same description into the module.
+// cuda_tma/signature.cuh: a kernel's parameters and constants, as the compiler reports them to cuda_tma.compile.
+// Kernels do not use this header. For other compilers, kernel.cuh puts the same description into the module.
 //
 // cuda_tma.compile takes the addresses of both templates as name expressions. (The templates are not const, because
 // NVRTC up to CUDA 12.4 puts constants and their names into a namespace of the source.)
@@ -12,7 +12,7 @@ struct __nv_bfloat16;
 
 namespace cuda_tma {
 
-// Declared here, defined in tile.cuh and the headers that it includes. This header comes before every source.
+// tile.cuh and the headers that it includes define these types. This header comes before every source.
 enum DataType : int;
 enum Swizzle : int;
 enum OobFill : int;
@@ -100,7 +100,7 @@ __host__ __device__ constexpr Table<sizeof...(T) + 1> table(void (*)(T...)) {   
 template <typename Function>
 __device__ auto parameters = description::table(Function{});
 
-// &constant<sizeof(Shared)> is the address of the value of a constant.
+// &constant<sizeof(Shared)> is the address of a constant's value.
 template <long long Value>
 __device__ char constant;
 

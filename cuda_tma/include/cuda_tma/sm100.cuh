@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/sm100.cuh: the tensor copies that compute capability 10 added: copies of four rows by their indices, im2col
-// along W only, and copies for pairs of CTAs. Documented in the ISA and assembled for each target that has them; not
-// run on hardware.
+// along W only, and copies for pairs of CTAs. Tests assemble the copies for each target that has them; no test has run
+// them on hardware.
 //
 // target.cuh lists the features of each target: test `if constexpr (has_scatter4)`. A function that the target lacks
-// does not compile; the message names the targets that have it.
+// does not compile; the message names the targets that have the function.
 #pragma once
 
 #include <cuda_tma/target.cuh>
@@ -16,9 +16,9 @@
 namespace cuda_tma {
 
 // ---- four rows ----
-// For a 2-D map whose box is one row high. ISA: "tile::scatter4 and tile::gather4 modes".
+// These functions need a 2-D map whose box has one row. ISA: "tile::scatter4 and tile::gather4 modes".
 
-// The indices of four rows, in any order. A load fills a row outside the tensor; a store drops it.
+// The indices of four rows, in any order. A load fills rows outside the tensor; a store drops them.
 struct FourRows {
     int value[4];
 
@@ -52,7 +52,7 @@ __device__ void load_gather4_multicast(void* tile, const TensorMap& map, Barrier
                        "[%6], [%7, ", "], [%8], %9", CUDA_TMA_LOAD_OPERANDS, "h"(cta_mask));
 }
 
-// cp.async.bulk.tensor.tile::scatter4: stores four rows. It needs the same fences and groups as store().
+// cp.async.bulk.tensor.tile::scatter4: stores four rows. The store needs the same fences and groups as store().
 template <typename Policy = NoCachePolicy>
 __device__ void store_scatter4(const TensorMap& map, int column, FourRows rows, const void* tile, Policy policy = {}) {
     require_scatter4<Policy>();
@@ -69,12 +69,12 @@ __device__ void prefetch_gather4(const TensorMap& map, int column, FourRows rows
 }
 
 // ---- im2col along W ----
-// For a map from cuTensorMapEncodeIm2colWide. `w_offset` is the position in the filter, `w_halo` the number of pixels
-// after those of the column. ISA: "im2col::w and im2col::w::128 modes".
+// These functions need a map from cuTensorMapEncodeIm2colWide. `w_offset` is the position in the filter, and `w_halo`
+// is the number of pixels after the column. ISA: "im2col::w and im2col::w::128 modes".
 
 #define CUDA_TMA_HALO "h"(w_halo), "h"(w_offset)
 
-// cp.async.bulk.tensor.im2col::w: loads a column of pixels, whose number the map contains.
+// cp.async.bulk.tensor.im2col::w: loads a column of pixels. The map contains the number of pixels.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void load_im2col_w(void* tile, const TensorMap& map, Barrier& full, Coordinates<Rank> at,
                               unsigned short w_halo, unsigned short w_offset, Policy policy = {}) {
@@ -131,8 +131,8 @@ __device__ void prefetch_im2col_w_128(const TensorMap& map, Coordinates<Rank> at
 }
 
 // ---- pairs of CTAs ----
-// The namespace cta_group2 contains the functions above and of tma.cuh with .cta_group::2. The barrier that counts the
-// bytes may be in the other CTA of the pair (cluster ranks 2n and 2n + 1). Pass a Barrier, or the result of in_cta().
+// The namespace cta_group2 contains the functions of this header and of tma.cuh with .cta_group::2. The barrier that
+// counts the bytes may be in the other CTA of the pair (ranks 2n, 2n + 1). Pass a Barrier or the result of in_cta().
 namespace cta_group2 {
 
 #define CUDA_TMA_GROUP ".cta_group::2"

@@ -2,11 +2,11 @@
 //
 // cuda_tma/store_async.cuh: stores of single values to the shared memory of a CTA in the cluster. A barrier in that CTA
 // counts the bytes, as for a copy. After wait_cluster() on that barrier, a thread sees the values. No fence is needed
-// before the store, because the values come from registers. CUDA 12.1 and later. One function is one PTX instruction.
+// before the store, because registers contain the values. Use CUDA 12.1 or later. One function is one PTX instruction.
 //
-// Launch the kernel with clusters, at least of one CTA: LaunchConfig(cluster=1). Otherwise st.async and red.async fail
-// with CUDA_ERROR_ILLEGAL_INSTRUCTION, but arrivals at such addresses work (observed with driver 580, sm_90; not
-// documented).
+// Launch the kernel with clusters, which may contain one CTA: LaunchConfig(cluster=1). Without clusters, st.async and
+// red.async fail with CUDA_ERROR_ILLEGAL_INSTRUCTION, but arrivals at such addresses work (observed with driver 580,
+// sm_90; not documented).
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
@@ -34,8 +34,8 @@ __device__ void store_async(Value* destination, unsigned cta_rank, Value value, 
     }
 }
 
-// All combinations of operation, C++ type and qualifiers that the instruction has. A CUDA version between 12.4 and 12.8
-// added .s64. ISA: "red.async".
+// The table lists all combinations of operation, C++ type and qualifiers of the instruction. A CUDA version between
+// 12.4 and 12.8 added .s64. ISA: "red.async".
 #define CUDA_TMA_ASYNC_REDUCTIONS(ROW)                                                                             \
     ROW(add, unsigned, ".add.u32", "r") ROW(add, int, ".add.s32", "r")                                             \
     ROW(add, unsigned long long, ".add.u64", "l") ROW(add, long long, ".add.s64", "l")                             \
@@ -56,7 +56,7 @@ constexpr bool is_the_type<One, One> = true;
                      " [%0], %1, [%2];" ::"r"(address), letter(value), "r"(barrier) : "memory");
 
 // red.async: combines `value` with the destination atomically, as in reduce_async<Reduction::add>(&sum, 0, 1u, full).
-// Otherwise it is like store_async().
+// In all other respects this function is like store_async().
 template <Reduction Operation, typename Value>
 __device__ void reduce_async(Value* destination, unsigned cta_rank, Value value, Barrier& full) {
     static_assert(false CUDA_TMA_ASYNC_REDUCTIONS(CUDA_TMA_ASYNC_REDUCTION_EXISTS),

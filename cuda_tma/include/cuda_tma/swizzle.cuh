@@ -12,8 +12,8 @@ enum Swizzle : int {
     SWIZZLE_128B_ATOM_32B, SWIZZLE_128B_ATOM_32B_FLIP_8B, SWIZZLE_128B_ATOM_64B,
 };
 
-// The number of bytes within which chunks are permuted. Each row of a box occupies this number of bytes, also if the
-// row is shorter.
+// The number of bytes within which chunks are permuted. Each row of a box occupies this number of bytes, even if the
+// data of the row is shorter.
 template <Swizzle Mode>
 __host__ __device__ constexpr unsigned swizzle_span() {
     static_assert(Mode != SWIZZLE_NONE, "without a swizzle a row is as long as the box is wide");
@@ -27,9 +27,9 @@ __host__ __device__ constexpr unsigned swizzle_alignment() {
     else return 8 * swizzle_span<Mode>();
 }
 
-// Converts an offset in the plain tile to the offset in the swizzled tile. The function is its own inverse. It uses
+// Converts an offset in the plain tile to the offset in the swizzled tile. This function is its own inverse. It uses
 // bits 7 to 9 of the offset, and equals the hardware's function of the address if the tile starts at a multiple of 1024
-// (32B: 256, 64B: 512). ISA: "Swizzling modes".
+// (for 32B: 256, for 64B: 512). ISA: "Swizzling modes".
 template <Swizzle Mode>
 __host__ __device__ constexpr unsigned swizzle(unsigned offset) {
     const unsigned line = offset >> 7;  // number of the 128-byte line in shared memory (32 banks)
@@ -44,7 +44,7 @@ __host__ __device__ constexpr unsigned swizzle(unsigned offset) {
     }
 }
 
-// The offset in shared memory of byte `byte` of row `row` of a box. The tile has the alignment that swizzle() requires.
+// Returns the offset of byte `byte` in row `row` of a box. The tile has the alignment that swizzle() requires.
 template <Swizzle Mode>
 __host__ __device__ constexpr unsigned swizzled(unsigned row, unsigned byte) {
     return swizzle<Mode>(row * swizzle_span<Mode>() + byte);

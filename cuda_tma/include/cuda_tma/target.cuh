@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/target.cuh: the features of each target. A kernel may test constants such as has_scatter4. A function whose
-// instruction the target does not have fails in a static_assert.
+// cuda_tma/target.cuh: the features of each target. A kernel may test constants such as has_scatter4. A function fails
+// in a static_assert if the target lacks its instruction.
 //
 // The constants are for device code. In nvcc's host pass every feature exists, because that pass parses the same
 // kernels.
@@ -18,7 +18,7 @@ constexpr bool is_sm100_or_later = true;
 constexpr bool is_specific_beyond_sm90 = true;
 constexpr bool is_sm100_specific = true;
 #else
-// Whether the target's name ends with a or f. (The first of these macros does not exist before CUDA 12.9.)
+// True if the target's name ends with a or f. (The first of these macros does not exist before CUDA 12.9.)
 #if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) || defined(__CUDA_ARCH_FEAT_SM90_ALL) ||                                \
     defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM101_ALL) || defined(__CUDA_ARCH_FEAT_SM120_ALL)
 constexpr bool is_specific_target = true;
@@ -40,9 +40,9 @@ constexpr bool is_sm100_specific =
     "sm_100a, sm_103a, sm_107a or sm_110a (CUDA 12: sm_101a), or one of these with f for a"
 
 // ---- the table ----
-// Observed: ptxas of CUDA 12.8, 12.9, 13.0 and 13.5; tests/include/test_targets.py checks the installed one, for all
-// targets that it supports. Gather4 and im2col::w with multicast have features of their own here, because only
-// .shared::cluster has them.
+// The table was observed with ptxas of CUDA 12.8, 12.9, 13.0 and 13.5. tests/include/test_targets.py checks the
+// installed ptxas, for all targets that it supports. Gather4 and im2col::w with multicast have features of their own,
+// because only their forms with .shared::cluster have multicast.
 
 #define CUDA_TMA_FEATURE(name, what, targets)                                                                      \
     constexpr bool has_##name = targets;                                                                           \

@@ -7,14 +7,14 @@
 
 namespace cuda_tma {
 
-// A tensor map, which the host passes as a parameter `const __grid_constant__ TensorMap` of 128 bytes. Layout and
-// alignment are those of the driver's CUtensorMap (cuda.h, CUDA 13), so a kernel may name either type. ISA:
+// A tensor map, which the host passes as a parameter `const __grid_constant__ TensorMap` of 128 bytes. TensorMap has
+// the layout and alignment of the driver's CUtensorMap (cuda.h, CUDA 13), so a kernel may name either type. ISA:
 // "Tensor-map".
 struct alignas(128) TensorMap {
     unsigned long long opaque[16];
 
 #if defined(__CUDACC_RTC__)   // nvcc also compiles the host's code, which copies a kernel's arguments
-    // The TMA unit reads a map at its address, but a copy would be in local memory. The deprecation prints this reason.
+    // The TMA unit cannot read a copy of a map, because the copy is in local memory. The compiler prints this reason.
     TensorMap() = default;
     [[deprecated("the TMA unit reads a map where it lies: take it as const TensorMap&")]]
     TensorMap(const TensorMap&) = delete;
@@ -30,14 +30,14 @@ __device__ const TensorMap& as_tensor_map(const Map& map) {
     return reinterpret_cast<const TensorMap&>(map);
 }
 
-// The address of a map in a space that the TMA unit can read: kernel parameters, constant memory or global memory.
+// Returns the address of a map that the TMA unit can read: in kernel parameters, constant memory or global memory.
 __device__ inline const TensorMap* map_address(const TensorMap& map) {
     refuse_local_map_if(__isLocal(&map) && !__isGridConstant(&map));
     return &map;
 }
 
 // The start of a box, innermost dimension first, in elements: Coordinates{column, row}. A load may start outside the
-// tensor, also before it; the coordinates of a store or reduction must not be negative.
+// tensor, also at negative coordinates. The coordinates of a store or reduction must not be negative.
 template <int Rank>
 struct Coordinates {
     int value[5];
@@ -64,7 +64,7 @@ __device__ void refuse_store_at(Coordinates<Rank> at) {
     refuse_store_before_the_tensor_if(at.value[4] < 0);
 }
 
-// The position in the filter of an im2col load, innermost spatial dimension first: Offsets{s, r}. Each offset is 0 to
+// The position of an im2col load in the filter, innermost spatial dimension first: Offsets{s, r}. Each offset is 0 to
 // 65535 in a map of rank 3, 0 to 255 in rank 4, and 0 to 31 in rank 5. ISA: "im2col mode".
 template <int Count>
 struct Offsets {

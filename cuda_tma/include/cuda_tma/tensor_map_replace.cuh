@@ -18,9 +18,9 @@
 //     fence_tensor_map_acquire(maps[i]);                                 // in each thread that uses it:
 //     load(tile, maps[i], ...);
 //
-// Dimensions are in the driver's order, innermost first. Values are those that the driver's encoder takes. They are not
-// checked, but the same rules apply (docs/rules.md). The functions are for tiled maps, and need CUDA 12.3 or later.
-// ISA: "tensormap.replace".
+// Dimensions are in the driver's order, innermost first. Values are those that the driver's encoder takes. The
+// functions do not check them, but the encoder's rules apply (docs/rules.md). The maps must be tiled, and the functions
+// need CUDA 12.3 or later. ISA: "tensormap.replace".
 #pragma once
 
 #include <cuda_tma/scope.cuh>
@@ -80,7 +80,7 @@ __device__ void replace_rank(Map& map, unsigned rank) {
 }
 
 // .elemtype: a value of CUtensorMapDataType, converted to the instruction's own numbers. ptxas sets a bit for TF32 and
-// never clears it (observed: 13.0 and 13.5, sm_90a and sm_100a; docs/fields.md), so this function clears it first.
+// never clears the bit (observed: 13.0 and 13.5, sm_90a and sm_100a; docs/fields.md); this function clears it first.
 template <int DataType, typename Map>
 __device__ void replace_data_type(Map& map) {
     static_assert(0 <= DataType && DataType < 16, "a data type is a value of CUtensorMapDataType, 0 to 15");
@@ -127,8 +127,8 @@ __device__ constexpr void set_derived_bytes(TensorMap& map, unsigned transfer_by
 }
 
 // tensormap.cp_fenceproxy: copies the 128 bytes from shared to global memory, and then releases them like
-// fence_tensor_map_release(). All threads of a warp call it together. The using threads synchronize with the warp and
-// then call fence_tensor_map_acquire(); with Scope::sys they may be on another GPU. ISA: "tensormap.cp_fenceproxy".
+// fence_tensor_map_release(). All threads of a warp call it together. Users of the map synchronize with the warp and
+// then call fence_tensor_map_acquire(); with Scope::sys they may be on any GPU. ISA: "tensormap.cp_fenceproxy".
 template <Scope Where = Scope::gpu>
 __device__ void copy_tensor_map_release(TensorMap* global, const TensorMap& shared) {
     static_assert(Where == Scope::gpu || Where == Scope::sys, "copy_tensor_map_release: Scope::gpu or Scope::sys");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/tile.cuh: typed tiles and tensor maps. One type contains the box of a load, its byte count and the offset of
-// each element. The host reads the type from the kernel's signature. It creates the map from the type, or refuses a map
-// with another type.
+// each element. The host reads the type from the kernel's signature, and creates the map from the type. If the caller
+// passes a map with another type, the host refuses the map.
 //
 //     using Window = Tile<FLOAT32, Box<32, 64>>;        // 32 rows, 64 columns, as in a C array or in box_dim=(32, 64)
 //
@@ -20,7 +20,7 @@
 //         ... tile(row, column) ...                     // applies the swizzle
 //
 // A tile that is wider than the span of its swizzle consists of several boxes, contiguous in shared memory. load() and
-// store() issue a copy for each. Interleaved layouts, element strides other than 1 and im2col::w need plain maps
+// store() issue one copy for each box. Interleaved layouts, element strides other than 1 and im2col::w need plain maps
 // (tma.cuh, sm100.cuh); as_tensor_map(map) returns the plain map of a typed one. "ISA" is NVIDIA's PTX ISA.
 #pragma once
 
@@ -32,7 +32,7 @@ namespace cuda_tma {
 
 // ---- parts of the types: the driver's values, and cuda_tma's own names ----
 
-// CUtensorMapFloatOOBfill: the value of elements outside the tensor in a load.
+// CUtensorMapFloatOOBfill: the value that a load writes for elements outside the tensor.
 enum OobFill : int { OOB_FILL_NONE, OOB_FILL_NAN };
 
 // CUtensorMapL2promotion.
@@ -54,7 +54,7 @@ struct Box {
         return found;
     }
 
-    // An index of an element: the innermost dimension, and all other dimensions as one number.
+    // The index of an element: one number for the innermost dimension, and one for all other dimensions.
     struct Place { unsigned row, column; };
     template <typename... Index>
     __host__ __device__ static constexpr Place place(Index... index) {
@@ -64,7 +64,7 @@ struct Box {
     }
 };
 
-// The box with a different outermost extent, and with a different innermost one.
+// Each function returns the box with another extent: with_first() the outermost, and with_last() the innermost.
 template <int Count, int First, int... Rest>
 __device__ Box<Count, Rest...> with_first(Box<First, Rest...>);
 template <int Width, int One> __device__ Box<Width> with_last(Box<One>);
@@ -87,14 +87,14 @@ struct TileLayout {
     __host__ __device__ static constexpr int width() { return extent(rank() - 1); }
     __host__ __device__ static constexpr int row_count() { return Extents::elements() / width(); }
 
-    // The width of the map's box, at most the swizzle's span. Boxes are equal, so the last may extend beyond the tile.
+    // The width of the map's box, at most the swizzle's span. Boxes are equal, so the last may exceed the tile.
     __host__ __device__ static constexpr int box_width() {
         const int span = 16 * span_bytes() / Sixteen<Type>::taken_bytes();
         return Mode == SWIZZLE_NONE || width() < span ? width() : span;
     }
     __host__ __device__ static constexpr int boxes() { return (width() + box_width() - 1) / box_width(); }
 
-    // The bytes of a row, of a box, and of all boxes, which is sizeof the tile.
+    // The bytes of a row, of a box, and of all boxes. The last number is sizeof the tile.
     __host__ __device__ static constexpr unsigned pitch_bytes() {
         return multiple_of(span_bytes(), Sixteen<Type>::taken_bytes() * box_width() / 16);
     }
@@ -103,7 +103,7 @@ struct TileLayout {
     }
     __host__ __device__ static constexpr unsigned bytes() { return boxes() * box_bytes(); }
 
-    // The number of bytes that the loads of the tile deliver: without gaps, but with the part outside the tensor.
+    // The number of bytes that the loads of the tile write. It excludes gaps, and includes the part outside the tensor.
     __host__ __device__ static constexpr unsigned tx_bytes() {
         return boxes() * row_count() * (Sixteen<Type>::data_bytes() * box_width() / 16);
     }
@@ -121,15 +121,15 @@ struct TileLayout {
         const typename Extents::Place at = Extents::place(index...);
         const unsigned box = boxes() == 1 ? 0 : at.column / box_width();
         const unsigned in_row = Sixteen<Type>::offset(at.column - box * box_width());
-        // A swizzle XORs bits of the row into the column. The row's part is computed separately, because loops often
-        // share it.
+        // A swizzle XORs bits of the row into the column. A separate expression computes the row's part, because loops
+        // often share this part.
         if constexpr (Mode != SWIZZLE_NONE)
             return box * box_bytes() + (cuda_tma::swizzle<Mode>(at.row * pitch_bytes()) ^ in_row);
         return box * box_bytes() + at.row * pitch_bytes() + in_row;
     }
 };
 
-// Rows of a tile that has several boxes. They have the same number of boxes, each within one box of the tile.
+// Rows of a tile that has several boxes. The rows have the same number of boxes, each within one box of the tile.
 template <typename Whole, typename Part>
 struct RowsOf {
     unsigned char* storage;
@@ -150,7 +150,7 @@ struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode>
     [[deprecated("a Tile lies in shared memory: take it by reference, as auto&")]]
     Tile(const Tile&) = delete;
 
-    // An element; its type is in element.cuh.
+    // Returns an element, whose type is in element.cuh.
     template <typename... Index>
     __device__ Element& operator()(Index... index) {
         static_assert(Type < U4_ALIGN8B, "an element of 4 or 6 bits has no address: name its format, as<E2m1>(...)");
@@ -159,19 +159,19 @@ struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode>
     template <typename... Index>
     __device__ const Element& operator()(Index... index) const { return const_cast<Tile&>(*this)(index...); }
 
-    // The value at an element, as in as<float4>(row, column), of at most the 16 bytes that a swizzle keeps together
-    // (FLIP_8B: 8). An element of 4 or 6 bits is returned by value: as<E2m1>(row, column).
+    // Returns an element as another type, as in as<float4>(row, column), of at most the 16 bytes that a swizzle keeps
+    // together (FLIP_8B: 8). For an element of 4 or 6 bits, as<E2m1>(row, column) returns a value.
     template <typename Value, typename... Index>
     __device__ decltype(auto) as(Index... index) { return element<Value>(index...); }
     template <typename Value, typename... Index>
     __device__ decltype(auto) as(Index... index) const { return element<const Value>(index...); }
 
-    // The shared-memory address of an element, for stmatrix and similar instructions.
+    // Returns the shared-memory address of an element, for stmatrix and similar instructions.
     template <typename... Index>
     __device__ unsigned address(Index... index) const { return smem_address(storage) + Layout::offset(index...); }
 
-    // `Count` indices of the outermost dimension from `first` on, as a tile for another map or as an operand. With a
-    // swizzle both are multiples of 8. For a tile of several boxes, the result is for copies only.
+    // Returns `Count` indices of the outermost dimension from `first` on, as a tile for another map or as an operand.
+    // With a swizzle both are multiples of 8. If the tile has several boxes, the result is for copies only.
     template <int Count>
     __device__ decltype(auto) rows(unsigned first) {
         using Part = Tile<Type, decltype(with_first<Count>(Extents{})), Mode>;
@@ -184,7 +184,7 @@ struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode>
         else return RowsOf<Tile, Part>{storage + first * step_bytes};
     }
 
-    // One of the boxes of a tile that is wider than its swizzle's span.
+    // Returns one of the boxes of a tile that is wider than its swizzle's span.
     __device__ auto& box(int index) {
         return *reinterpret_cast<Tile<Type, MapBox, Mode>*>(storage + index * Layout::box_bytes());
     }
@@ -229,9 +229,9 @@ struct Im2colMap : TypedMap<TileType, Rank, MapMode::im2col> {
     static_assert(TileType::box_width() <= 256, "im2col: at most 256 channels");
 };
 
-// ---- copies, as those of tma.cuh: the tile is the map's own ----
+// ---- copies, like those of tma.cuh, with the tile of the map ----
 
-// Compile-time checks of a copy. `Given` is the type of the passed tile, a reference.
+// Compile-time checks of a copy. `Given` is a reference to the type of the passed tile.
 template <typename Given, typename TileType> constexpr bool is_tile = false;
 template <typename TileType> constexpr bool is_tile<TileType&, TileType> = true;
 template <typename Whole, typename TileType> constexpr bool is_tile<RowsOf<Whole, TileType>, TileType> = true;
@@ -288,7 +288,7 @@ __device__ constexpr void require_reduction() {
                   "bit_xor for UINT32 INT32 UINT64");
 }
 
-// Calls `copy` for each box of a tile, with its address and its coordinates in the tensor.
+// Calls `copy` for each box of a tile, with the address of the box and its coordinates in the tensor.
 template <typename TileType, typename Given, int Rank, typename Copy>
 __device__ void for_each_box(Given& tile, Coordinates<Rank> at, Copy copy) {
 #pragma unroll
@@ -296,7 +296,7 @@ __device__ void for_each_box(Given& tile, Coordinates<Rank> at, Copy copy) {
         copy(box_address<TileType>(tile, i), at);
 }
 
-// Issues a load of the tile at `at`. `full` counts its bytes; expect them with full.arrive_expect_tx(tile).
+// Issues a load of the tile at `at`. `full` counts the bytes; expect them with full.arrive_expect_tx(tile).
 template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
 __device__ void load(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map, Barrier& full, Coordinates<Rank> at,
                      Policy policy = {}) {
@@ -306,7 +306,7 @@ __device__ void load(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map,
     });
 }
 
-// Issues a load into the tile of each CTA whose bit in `cta_mask` is set. `full` of each CTA counts its bytes.
+// Issues a load into the tile of each CTA whose bit in `cta_mask` is set. In each such CTA, `full` counts the bytes.
 template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
 __device__ void load_multicast(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map, Barrier& full,
                                Coordinates<Rank> at, unsigned short cta_mask, Policy policy = {}) {
@@ -337,7 +337,7 @@ __device__ void load_im2col_multicast(Given&& tile, const TypedMap<TileType, Map
     });
 }
 
-// Issues a store of the tile at `at`. It needs the same fences and groups as store() of tma.cuh.
+// Issues a store of the tile at `at`. The store needs the same fences and groups as store() of tma.cuh.
 template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
 __device__ void store(const TypedMap<TileType, MapRank, Mode>& map, Coordinates<Rank> at, const Given& tile,
                       Policy policy = {}) {
@@ -357,7 +357,7 @@ __device__ void store_im2col(const TypedMap<TileType, MapRank, Mode>& map, Coord
     });
 }
 
-// Issues a store that combines each element, as in reduce<Reduction::add>(map, at, tile).
+// Issues a store that combines each element with the tensor, as in reduce<Reduction::add>(map, at, tile).
 template <Reduction Operation, typename Given, typename TileType, int MapRank, MapMode Mode, int Rank,
           typename Policy = NoCachePolicy>
 __device__ void reduce(const TypedMap<TileType, MapRank, Mode>& map, Coordinates<Rank> at, const Given& tile,

@@ -3,8 +3,8 @@
 // cuda_tma/tma.cuh: functions of kernels that use the Tensor Memory Accelerator (TMA). One function is one PTX
 // instruction.
 //
-// For NVRTC and nvcc: C++17, PTX ISA 8.0 (CUDA 12.0), compute capability 9.0 and later. The headers include only
-// headers of cuda_tma, define names only in the namespace cuda_tma, and undefine their macros. They therefore work
+// The headers work with NVRTC and nvcc: C++17, PTX ISA 8.0 (CUDA 12.0), compute capability 9.0 and later. They include
+// only headers of cuda_tma, define names only in the namespace cuda_tma, and undefine their macros. They therefore work
 // together with CCCL and CUTLASS. This file contains the tensor copies, and includes:
 //
 //     tensor_map.cuh    TensorMap, Coordinates, Offsets     barrier.cuh  Barrier, elect_one
@@ -12,7 +12,7 @@
 //     swizzle.cuh       position of a byte in a tile        cluster.cuh  clusters, dependent grids
 //     bulk.cuh          copies without a tensor map, groups
 //
-// Not included:
+// This file does not include:
 //
 //     tile.cuh          typed tiles and maps                scope.cuh               flags between CTAs or GPUs
 //     pipeline.cuh      a ring of tiles                     store_async.cuh         stores to other CTAs
@@ -38,10 +38,10 @@
 //         full.wait(0);                                 // phase 0 is complete: all bytes are in and visible
 //         ...
 //
-// Coordinates are in the driver's order: innermost dimension first, in elements. Without interleave, the first one in
-// bytes must be a multiple of 16, also if it is negative; otherwise the instruction ends the context. One thread calls a
-// copy; elect_one() selects it in a converged warp. "ISA" is NVIDIA's "Parallel Thread Execution ISA", cited by section
-// title, because the numbers change.
+// Coordinates are in the driver's order: innermost dimension first, in elements. Without interleave, the first
+// coordinate times the size of an element must be a multiple of 16 bytes, also if it is negative; otherwise the
+// instruction ends the context. One thread calls a copy; elect_one() selects a thread in a converged warp. "ISA" is
+// NVIDIA's "Parallel Thread Execution ISA", cited by section title, because the numbers change.
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
@@ -56,7 +56,7 @@ namespace cuda_tma {
 
 // ---- loads ----
 
-// cp.async.bulk.tensor, global to shared: issues a load of the box at `at` into `tile`. The barrier `full` counts its
+// cp.async.bulk.tensor, global to shared: issues a load of the box at `at` into `tile`. The barrier `full` counts the
 // bytes. (The instruction has .shared::cluster, whose window includes the CTA's own shared memory, because .shared::cta
 // needs PTX ISA 8.6.)
 template <int Rank, typename Policy = NoCachePolicy>
@@ -65,8 +65,8 @@ __device__ void load(void* tile, const TensorMap& map, Barrier& full, Coordinate
                    CUDA_TMA_LOAD_OPERANDS)
 }
 
-// cp.async.bulk.tensor.multicast::cluster: loads into `tile` of each CTA whose bit in `cta_mask` is set. The barrier
-// `full` of each of these CTAs counts its bytes.
+// cp.async.bulk.tensor.multicast::cluster: loads into `tile` of each CTA whose bit in `cta_mask` is set. In each of
+// these CTAs, the barrier `full` counts the bytes.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void load_multicast(void* tile, const TensorMap& map, Barrier& full, Coordinates<Rank> at,
                                unsigned short cta_mask, Policy policy = {}) {
@@ -75,7 +75,7 @@ __device__ void load_multicast(void* tile, const TensorMap& map, Barrier& full, 
 }
 
 // cp.async.bulk.tensor.im2col: loads pixels in convolution order, from the pixel at `at` plus `offsets` on. If `at` is
-// outside the bounding box of an image, the instruction ends the context. `at` plus `offsets` may be outside.
+// outside the bounding box of an image, the instruction ends the context. The sum `at` plus `offsets` may be outside.
 template <int Rank, int Count, typename Policy = NoCachePolicy>
 __device__ void load_im2col(void* tile, const TensorMap& map, Barrier& full, Coordinates<Rank> at,
                             Offsets<Count> offsets, Policy policy = {}) {
@@ -93,10 +93,10 @@ __device__ void load_im2col_multicast(void* tile, const TensorMap& map, Barrier&
 
 // ---- stores and reductions ----
 
-// cp.async.bulk.tensor, shared to global: issues a store of `tile` as the box at `at`. Elements beyond the tensor's end
-// are dropped, except in the last 16 bytes of a row, which are written whole. A negative coordinate ends the context
-// (both observed: driver 580, sm_90). Before the store, call fence_proxy_async() in the writing threads, and then
-// __syncthreads(). After it, call commit_group() and a wait_group function.
+// cp.async.bulk.tensor, shared to global: issues a store of `tile` as the box at `at`. The store drops elements beyond
+// the tensor's end, but writes the last 16 bytes of a row as a whole. A negative coordinate ends the context (both
+// observed: driver 580, sm_90). Before the store, call fence_proxy_async() in the writing threads, and then
+// __syncthreads(). After the store, call commit_group() and a wait_group function.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void store(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
     refuse_store_at(at);
@@ -123,8 +123,8 @@ __device__ void store_im2col(const TensorMap& map, Coordinates<Rank> at, const v
     CUDA_TMA_REDUCE(__VA_ARGS__, dec, ".dec") CUDA_TMA_REDUCE(__VA_ARGS__, bit_and, ".and")                        \
     CUDA_TMA_REDUCE(__VA_ARGS__, bit_or, ".or") CUDA_TMA_REDUCE(__VA_ARGS__, bit_xor, ".xor")
 
-// cp.reduce.async.bulk.tensor: a store() that combines each element atomically, as in reduce<Reduction::add>(map, at,
-// tile). The map contains the data type. An operation that the type does not have ends the context.
+// cp.reduce.async.bulk.tensor: stores like store(), but combines each element atomically with the tensor, as in
+// reduce<Reduction::add>(map, at, tile). An operation that the data type of the map does not have ends the context.
 template <Reduction Operation, int Rank, typename Policy = NoCachePolicy>
 __device__ void reduce(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
     refuse_store_at(at);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/warpgroup.cuh: functions for warpgroups with different roles: the number of registers, barriers for a part
-// of the CTA, and stores of matrices from registers to shared memory. They work on every target, but setmaxnreg needs a
-// target whose name ends with a or f. One function is one PTX instruction.
+// of the CTA, and stores of matrices from registers to shared memory. The functions work on every target, but
+// setmaxnreg needs a target whose name ends with a or f. One function is one PTX instruction.
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
@@ -12,10 +12,10 @@ namespace cuda_tma {
 
 // ---- registers ----
 
-// setmaxnreg.inc, .dec: sets the registers per thread, a multiple of 8 from 24 to 256. All 128 threads of a warpgroup
-// call it together. The kernel has __launch_bounds__(threads, 1), and each warpgroup's role is a
-// branch of its own. On sm_90a a wgmma() of N = 256 needs a kernel of at most 384 threads: with 512, ptxas has too few
-// registers, regardless of this function (C7602). ISA: "setmaxnreg".
+// setmaxnreg.inc, .dec: sets the number of registers per thread to a multiple of 8, from 24 to 256. All 128 threads of
+// a warpgroup call it together. The kernel has __launch_bounds__(threads, 1), and each warpgroup's role is a branch of
+// its own. On sm_90a a wgmma() of N = 256 needs a kernel of at most 384 threads: with 512, ptxas has too few registers,
+// regardless of this function (C7602). ISA: "setmaxnreg".
 template <int Registers>
 __device__ void register_alloc() {
     require_setmaxnreg<char[Registers]>();
@@ -54,8 +54,8 @@ __device__ inline void named_barrier_sync(int number, int threads CUDA_TMA_SITE)
 }
 
 // barrier.arrive: makes earlier writes of this thread visible to threads that call named_barrier_sync(), and does not
-// wait. With it two warpgroups can alternate: each calls named_barrier_sync() for a barrier of its own, and after its
-// work arrives at the barrier of the other.
+// wait. Two warpgroups can alternate: each calls named_barrier_sync() for its own barrier, does its work, and then
+// arrives at the other warpgroup's barrier.
 template <int Number>
 __device__ void named_barrier_arrive(int threads) {
     require_barrier_number<Number>();
@@ -81,9 +81,9 @@ __device__ inline unsigned f16x2(float first, float second) {
     return pair;
 }
 
-// stmatrix.x4: a warp stores four 8 x 8 matrices of 16-bit elements. Lane i passes the address of row i % 8 of matrix
-// i / 8 (16 bytes, aligned). Its m[j] contains elements 2 * (i % 4) and 2 * (i % 4) + 1 of row i / 4 of matrix j, like
-// the sums of wgmma() and mma(). ISA: "stmatrix".
+// stmatrix.x4: a warp stores four 8 x 8 matrices of 16-bit elements. Lane i passes the address of row i % 8 of matrix i
+// / 8 (16 bytes, aligned). In lane i, m[j] contains elements 2 * (i % 4) and 2 * (i % 4) + 1 of row i / 4 of matrix j,
+// like the sums of wgmma() and mma(). ISA: "stmatrix".
 __device__ inline void store_matrices(unsigned address, unsigned m0, unsigned m1, unsigned m2, unsigned m3) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
                  ::"r"(address), "r"(m0), "r"(m1), "r"(m2), "r"(m3) : "memory");

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/watchdog.cuh: reports waits that time out. With -DCUDA_TMA_WATCHDOG_MS=500 every wait of these headers has a
-// deadline of 500 milliseconds. cuda_tma.compile(..., watchdog_ms=500) sets it, and cuda_tma.synchronize(stream) raises
-// the report. Without the macro, this file does not change the machine code.
+// deadline of 500 milliseconds. cuda_tma.compile(..., watchdog_ms=500) defines this macro, and
+// cuda_tma.synchronize(stream) raises the report. Without the macro, this file does not change the machine code.
 //
 //
 // When a wait for an mbarrier reaches its deadline, the thread writes its index, its line and the barrier's word to
-// host memory, and all other waiting threads of the grid do the same. Then they execute `exit`, which keeps the context
-// and the memory usable, or with -DCUDA_TMA_WATCHDOG_TRAP `trap`, which ends the context. Hardware barriers
-// (__syncthreads(), named barriers, cluster barriers) have no deadline: a warp writes a note before such a wait, and
-// the host reads it. A kernel that hangs there does not end.
+// host memory, and all other waiting threads of the grid do the same. The threads then execute `exit`, which keeps the
+// context and the memory usable. With -DCUDA_TMA_WATCHDOG_TRAP they execute `trap`, which ends the context. Hardware
+// barriers (__syncthreads(), named barriers, cluster barriers) have no deadline: a warp writes a note before such a
+// wait, and the host reads the note. A kernel that hangs there does not end.
 #pragma once
 
-// Macros for the other headers. A function receives the line of its call through a last parameter with a default value.
+// These macros are for the other headers. A last parameter with a default value passes the line of the call.
 #ifndef CUDA_TMA_WATCHDOG_MS
 
 #define CUDA_TMA_SITE
@@ -40,7 +40,7 @@
 
 namespace cuda_tma {
 
-#if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ < 13   // has no __builtin_LINE() on the device
+#if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ < 13   // CUDA 12 has no __builtin_LINE() on the device
 #define CUDA_TMA_FILE nullptr
 #define CUDA_TMA_LINE 0
 #else
@@ -53,7 +53,7 @@ struct Site {
     unsigned line;
     unsigned stage_of = 0;   // 1 for the full barriers of a Pipeline, 2 for its empty barriers
     int stage = 0;
-    bool is_noted = true;    // whether a hardware barrier writes a note
+    bool is_noted = true;    // true if a hardware barrier writes a note
 
     __device__ static constexpr Site here(const char* file = CUDA_TMA_FILE, unsigned line = CUDA_TMA_LINE) {
         return {file, line};
@@ -80,7 +80,7 @@ struct Placed {
 
 // Threads of one warp that wait for one barrier.
 struct WatchdogRecord {
-    unsigned long long module;   // the host's number of the module
+    unsigned long long module;   // number from the host
     unsigned long long word;     // of the mbarrier
     unsigned grid;               // %gridid, with the top bit set
     unsigned block[3];
@@ -92,13 +92,13 @@ struct WatchdogRecord {
     unsigned stage_of;
     int stage;
     unsigned is_whole;           // written last
-    char file[60];               // after the last slash
+    char file[60];               // name without folders
 };
 static_assert(sizeof(WatchdogRecord) == 128, "the host reads records of 128 bytes");
 
 struct WatchdogBuffer {
     unsigned count;      // of attempted records
-    unsigned capacity;   // of records that fit
+    unsigned capacity;   // in records
     unsigned reserved[30];
     WatchdogRecord records[1];   // and more
 };
@@ -119,11 +119,11 @@ struct WatchdogExpected {
 };
 
 struct alignas(16) Watchdog {
-    WatchdogBuffer* buffer;      // set by the host; without it, a wait that times out traps
+    WatchdogBuffer* buffer;      // the host sets it; if it is null, a wait that times out traps
     unsigned long long module;
     unsigned hung_grid;          // %gridid of the hung grid, with the top bit set
     unsigned reserved[3];
-    WatchdogNote notes[256 * 64];   // by multiprocessor and warp
+    WatchdogNote notes[256 * 64];   // for each multiprocessor and warp
     WatchdogExpected expected[1 << 13];
     unsigned read_by[1 << 13];   // for each entry, the grid that has read the barrier's word
 };
@@ -139,7 +139,7 @@ __device__ cuda_tma::Watchdog cuda_tma_watchdog = {};
 
 namespace cuda_tma {
 
-// The time in units of 2^20 ns.
+// Returns the time in units of 2^20 ns.
 __device__ inline unsigned milliseconds() {
     unsigned long long nanoseconds;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds));
@@ -156,8 +156,8 @@ __device__ inline unsigned warp_of_block() {
     return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / 32;
 }
 
-// A number for a barrier and its block, which is unique for the first 130,000 blocks, because an address is less than
-// 2^18. Its last bits are the barrier's index in `expected`.
+// Returns a number for a barrier and its block. The number is unique for the first 130,000 blocks, because an address
+// is less than 2^18. Its last bits are the barrier's index in `expected`.
 __device__ inline unsigned watchdog_key(unsigned address, unsigned block) {
     return block * ((1u << 15) + 37) + address / 8;
 }
@@ -170,7 +170,7 @@ __device__ __forceinline__ void note_expected(const void* barrier, unsigned byte
 
 // ---- the end of a thread whose wait times out ----
 
-// The values are read only after a timeout (`volatile`), because values in registers would slow each successful wait.
+// The code reads the values only after a timeout (`volatile`): values in registers would slow each successful wait.
 struct WatchdogPlace {
     unsigned x, y, z;
 
@@ -199,8 +199,8 @@ __device__ __forceinline__ void watchdog_pause(unsigned duration) {   // in mill
     while (milliseconds() - since < duration) __nanosleep(100000);
 }
 
-// mbarrier.inval writes the word of a barrier to shared memory. Without it, a load may return older content of this
-// memory (observed: driver 580, sm_90). One warp executes it, after all waits for the barrier have ended.
+// mbarrier.inval writes the word of a barrier to shared memory. Without it, a load may return older content of the
+// memory (observed: driver 580, sm_90). One warp executes inval after all waits for the barrier end.
 __device__ __forceinline__ void watchdog_write_back(unsigned address, unsigned key) {
     if (atomicExch(&cuda_tma_watchdog.read_by[key % (1 << 13)], grid_id()) != grid_id())
         asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address) : "memory");
@@ -253,9 +253,9 @@ __device__ __forceinline__ void watchdog_end(const void* barrier, unsigned parit
     const unsigned here = __match_any_sync(__activemask(), address);
     unsigned lanes_before;
     asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_before));
-    // All other waiting threads also execute this code, read their barriers, and end. No thread ends before all have
-    // read, because an ended thread counts as arrived at __syncthreads(), and because other CTAs of the cluster cannot
-    // read the shared memory of a CTA that has ended.
+    // All other waiting threads also execute this code, read their barriers, and end. No thread ends before all threads
+    // have read, because an ended thread counts as arrived at __syncthreads(), and because other CTAs of the cluster
+    // cannot read the shared memory of a CTA that has ended.
     *const_cast<volatile unsigned*>(&cuda_tma_watchdog.hung_grid) = grid_id();
 #pragma unroll 1
     for (int step = 0; step < 3; ++step) {
@@ -270,8 +270,8 @@ __device__ __forceinline__ void watchdog_end(const void* barrier, unsigned parit
     asm volatile("exit;");   // with __builtin_unreachable(), ptxas would serialize wgmmas (C7518)
 }
 
-// Returns whether a wait in this grid has timed out. It is a function of its own, so that ptxas needs at most the 24
-// registers of a producer.
+// Returns whether a wait in this grid has timed out. The code is a separate function, so that ptxas needs at most the
+// 24 registers of a producer.
 __device__ __forceinline__ bool has_hung() {
     unsigned has;
     asm volatile("{ .reg .b32 hung, low; .reg .b64 grid; .reg .pred p;\n"
@@ -281,8 +281,8 @@ __device__ __forceinline__ bool has_hung() {
     return has;
 }
 
-// The deadline of one wait. It reads the clock only after a failed try, and looks for timeouts of other threads only
-// after the clock has advanced.
+// The deadline of one wait. check() reads the clock only after a failed try, and looks for timeouts of other threads
+// only after the clock has advanced.
 struct Deadline {
     unsigned since = 0;   // 0 before the first failed try
 
@@ -294,7 +294,7 @@ struct Deadline {
     }
 };
 
-// An object during whose lifetime the warp's note contains the place of the wait.
+// While an object of this type exists, the warp's note contains the place of the wait.
 class AtHardwareBarrier {
     const bool is_noted;
     size_t note;   // its address

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/wgmma.cuh: the tensor cores of Hopper on tiles that TMA loaded. One function is one PTX instruction.
+// cuda_tma/wgmma.cuh: tensor-core instructions of Hopper, for tiles from TMA. One function is one PTX instruction.
 //
 //     __shared__ alignas(1024) unsigned short a[64][64], b[128][64];   // boxes of bf16, loaded with SWIZZLE_128B
 //     float sums[128 / 2];                                             // a 64 x 128 tile over 128 threads
@@ -9,18 +9,18 @@
 //     for (int k = 0; k < 64; k += 16)                                 // one instruction covers 16 elements of K
 //         wgmma(sums, k_major(a).advance(2 * k), k_major(b).advance(2 * k), k > 0);   // false: overwrite the sums
 //     wgmma_commit();
-//     wgmma_wait<0>(sums);                                             // the sums are valid, and the tiles free
+//     wgmma_wait<0>(sums);                                             // the sums are valid, and the tiles are free
 //
 // All 128 threads of a warpgroup (4 warps, of which the first has a number divisible by 4) call each function together.
-// 16-bit values are raw `unsigned short`. This header contains bf16 and f16 with f32 accumulators. Include the other
-// types if you need them, because each costs compile time:
+// 16-bit values are raw `unsigned short`. This header contains bf16 and f16 with f32 accumulators. Include a header of
+// other types only if you need it, because each header costs compile time:
 //
 //     wgmma_fp8.cuh  e4m3, e5m2     wgmma_tf32.cuh  tf32     wgmma_s8.cuh  s8, u8     wgmma_f16.cuh  f16 accumulators
 //
-// Operands of another type than bf16 must have the type: pass k_major(tile) of a Tile (tile.cuh),
-// MatrixOf<Input::e4m3>{...} of a descriptor, or call wgmma<Input::f16>(...). A may be in registers: `unsigned a[4]`.
-// Code for targets other than sm_90a may include the header, and test `if constexpr (has_wgmma)` in a template. "ISA"
-// is NVIDIA's "Parallel Thread Execution ISA", cited by section title.
+// For operands other than bf16, specify the type: pass k_major(tile) of a Tile (tile.cuh) or MatrixOf<Input::e4m3>{...}
+// of a descriptor, or call wgmma<Input::f16>(...). The operand A may be in registers: `unsigned a[4]`. Code for targets
+// other than sm_90a may include the header, and test `if constexpr (has_wgmma)` in a template. "ISA" is NVIDIA's
+// "Parallel Thread Execution ISA", cited by section title.
 #pragma once
 
 #include <cuda_tma/input.cuh>
@@ -38,8 +38,8 @@ namespace cuda_tma {
 struct MatrixDescriptor {
     unsigned long long bits;
 
-    // The matrix that starts `bytes` (a multiple of 16) later. It may start inside a swizzled row, because the hardware
-    // permutes address bits, as swizzle() does, after it has added the offsets.
+    // Returns the matrix that starts `bytes` (a multiple of 16) later. The matrix may start inside a swizzled row,
+    // because the hardware permutes address bits, as swizzle() does, after it has added the offsets.
     __device__ constexpr MatrixDescriptor advance(unsigned bytes) const { return {bits + (bytes >> 4)}; }
 };
 
@@ -52,28 +52,28 @@ __host__ __device__ constexpr unsigned long long matrix_descriptor_bits(unsigned
     return field(address) | field(leading_bytes) << 16 | field(stride_bytes) << 32 | layout << 62;
 }
 
-// A tile whose innermost index is K: a box of (rows, span), where K fills the span of the swizzle (64 elements of 16
-// bits for SWIZZLE_128B). Groups of eight rows are contiguous. The tile has the alignment that swizzle() requires. One
-// instruction reads 32 bytes of K; advance(32) moves to the next 32 bytes. With a swizzle, the leading offset is
-// unused.
+// Describes a tile whose innermost index is K: a box of (rows, span), where K fills the span of the swizzle (64
+// elements of 16 bits for SWIZZLE_128B). Groups of eight rows are contiguous. The tile has the alignment that swizzle()
+// requires. One instruction reads 32 bytes of K; advance(32) moves to the next 32 bytes. With a swizzle, the hardware
+// does not use the leading offset.
 template <Swizzle Mode = SWIZZLE_128B>
 __device__ MatrixDescriptor k_major(const void* tile) {
     return {matrix_descriptor_bits<Mode>(smem_address(tile), 16, 8 * swizzle_span<Mode>())};
 }
 
-// A tile whose innermost index is M or N: boxes of (k_rows, span), which are contiguous if the tile is wider than a
-// span. Each row is one index of K; advance(16 * swizzle_span<Mode>()) moves to the next 16 rows. Pass Major::MN to
-// wgmma().
+// Describes a tile whose innermost index is M or N: boxes of (k_rows, span), which are contiguous if the tile is wider
+// than a span. Each row is one index of K; advance(16 * swizzle_span<Mode>()) moves to the next 16 rows. Pass Major::MN
+// to wgmma().
 template <Swizzle Mode = SWIZZLE_128B>
 __device__ MatrixDescriptor mn_major(const void* tile, unsigned k_rows) {
     constexpr unsigned span = swizzle_span<Mode>();
     return {matrix_descriptor_bits<Mode>(smem_address(tile), k_rows * span, 8 * span)};
 }
 
-// A tile without a swizzle. It consists of contiguous core matrices of 8 rows of 16 bytes. Their distances are
-// `k_bytes` along K and `mn_bytes` along M or N, both multiples of 16. One instruction reads two core matrices along K;
-// advance(2 * k_bytes) moves to the next two. A box of (rows, 16 bytes), loaded with SWIZZLE_NONE, is a column of core
-// matrices. ISA: "Strides".
+// Describes a tile without a swizzle, which consists of contiguous core matrices. A core matrix has 8 rows of 16 bytes.
+// The distances of core matrices are `k_bytes` along K and `mn_bytes` along M or N, both multiples of 16. One
+// instruction reads two core matrices along K; advance(2 * k_bytes) moves to the next two. A box of (rows, 16 bytes),
+// loaded with SWIZZLE_NONE, is a column of core matrices. ISA: "Strides".
 template <Swizzle Mode>
 __device__ MatrixDescriptor k_major(const void* tile, unsigned k_bytes, unsigned mn_bytes) {
     static_assert(Mode == SWIZZLE_NONE, "k_major: the distances follow from a swizzle; k_major<SWIZZLE_128B>(tile)");
@@ -104,8 +104,8 @@ struct MatrixOf {
 };
 
 // The matrix A in registers, in the order of load_matrices(). Register 0 of thread t of the warpgroup contains four
-// bytes of row t / 32 * 16 + t % 32 / 4, from byte t % 4 * 4 on, and register 2 contains the bytes at a distance of 16.
-// Registers 1 and 3 contain the same bytes of the row 8 below. If B has another type than A, pass
+// bytes of row t / 32 * 16 + t % 32 / 4, from byte t % 4 * 4 on. Register 2 contains the four bytes that start 16 bytes
+// later. Registers 1 and 3 contain the same bytes of the row 8 below. If B has another type than A, pass
 // FragmentOf<Input::e4m3>{a}. ISA: "Register Fragments for wgmma.mma_async.m64nNk16".
 template <Input Type>
 struct FragmentOf {
@@ -130,8 +130,8 @@ __host__ __device__ constexpr Input input_of() {
     return type == 6 ? Input::f16 : type == 9 ? Input::bf16 : Input::tf32;
 }
 
-// The part of a Tile<..., Box<rows, k>, Mode> from element (row, k) on. `row` is a multiple of 8, and `k` a multiple of
-// the elements of one instruction. The tile may consist of several boxes.
+// Returns the part of a Tile<..., Box<rows, k>, Mode> from element (row, k) on. `row` is a multiple of 8, and `k` is a
+// multiple of the number of elements that one instruction covers. The tile may consist of several boxes.
 template <Input Type, typename Tile, Swizzle Mode = Tile::swizzle()>
 __device__ MatrixOf<Type> k_major(const Tile& tile, unsigned row = 0, unsigned k = 0) {
     static_assert(Mode != SWIZZLE_NONE, "without a swizzle: k_major<SWIZZLE_NONE>(address, k_bytes, mn_bytes)");
@@ -145,8 +145,8 @@ __device__ auto k_major(const Tile& tile, unsigned row = 0, unsigned k = 0) {
     return k_major<input_of<Tile>()>(tile, row, k);
 }
 
-// The part of a Tile<..., Box<k, columns>, Mode> from element (k, column) on, where M or N is innermost; `k` is a
-// multiple of 16, `column` of a box's width.
+// Returns the part of a Tile<..., Box<k, columns>, Mode> from element (k, column) on, where M or N is innermost. `k` is
+// a multiple of 16, and `column` is a multiple of a box's width.
 template <typename Tile, Swizzle Mode = Tile::swizzle()>
 __device__ auto mn_major(const Tile& tile, unsigned k = 0, unsigned column = 0) {
     static_assert(Mode != SWIZZLE_NONE, "without a swizzle: mn_major<SWIZZLE_NONE>(address, k_bytes, mn_bytes)");
@@ -158,7 +158,7 @@ __device__ auto mn_major(const Tile& tile, unsigned k = 0, unsigned column = 0) 
 
 // ---- order ----
 
-// Orders registers or arrays for the compiler: it computes them before this statement, and uses them after it.
+// Orders registers or arrays: the compiler computes them before this statement, and uses them after this statement.
 __device__ inline void pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
 __device__ inline void pin(unsigned& value) { asm volatile("" : "+r"(value)::"memory"); }
 __device__ inline void pin(int& value) { asm volatile("" : "+r"(value)::"memory"); }
@@ -168,9 +168,9 @@ __device__ __forceinline__ void pin(Value (&values)[Count]) {
     for (int i = 0; i < Count; ++i) pin(values[i]);
 }
 
-// wgmma.fence: required before the first wgmma(), and before each wgmma() whose sums or A registers other instructions
-// have accessed. Pass these registers, so that the compiler keeps their computation before the fence, as the ISA
-// requires.
+// wgmma.fence: call it before the first wgmma(), and before each wgmma() with sums or A registers that other
+// instructions have accessed. Pass these registers, so that the compiler keeps their computation before the fence, as
+// the ISA requires.
 template <typename... Registers>
 __device__ __forceinline__ void wgmma_fence(Registers&... registers) {
     require_wgmma<char[1 + sizeof...(Registers)]>();
@@ -198,7 +198,7 @@ __device__ __forceinline__ void wgmma_wait(Registers&... registers) {
 
 // ---- multiply and accumulate ----
 
-// Checks of the types of a product, and of the layouts of A and B.
+// These checks cover the types of a product, and the layouts of A and B.
 template <typename OperandA, typename OperandB, bool Satfinite = false>
 struct WgmmaForm {
     static constexpr Input a = OperandA::type, b = OperandB::type;
@@ -213,7 +213,7 @@ struct WgmmaForm {
 // because each costs compile time.
 template <Product Kind>
 struct Wgmma {
-    static constexpr bool here = false;   // until its header is included
+    static constexpr bool here = false;   // true after its header
 };
 
 // bf16 and f16 with f32 accumulators.
@@ -251,16 +251,16 @@ __device__ __forceinline__ void wgmma_of(Sum (&sums)[Count], const Operand& a, M
 }
 
 // wgmma.mma_async, m64nNkK: adds A (64 x K) times B (K x N) to the sums, or overwrites the sums if `accumulate` is
-// false. K is 32 bytes. N is twice the length of `sums`, or four times for f16 sums, of which an `unsigned` contains
-// two. In thread t of the warpgroup, sum i belongs to row t / 32 * 16 + i / 2 % 2 * 8 + t % 32 / 4 and column i / 4 * 8
-// + t % 4 * 2 + i % 2. ISA: "Register Fragments for wgmma.mma_async.m64nNk16".
+// false. K is 32 bytes. N is twice the length of `sums`, or for f16 sums four times, because an `unsigned` contains two
+// f16 sums. In thread t of the warpgroup, sum i belongs to row t / 32 * 16 + i / 2 % 2 * 8 + t % 32 / 4 and column i /
+// 4 * 8 + t % 4 * 2 + i % 2. ISA: "Register Fragments for wgmma.mma_async.m64nNk16".
 template <typename Sum, int Count, Input TypeA, Input TypeB, Major MajorA, Major MajorB, int ScaleA, int ScaleB>
 __device__ __forceinline__ void wgmma(Sum (&sums)[Count], MatrixOf<TypeA, MajorA, ScaleA> a,
                                       MatrixOf<TypeB, MajorB, ScaleB> b, bool accumulate = true) {
     wgmma_of<WgmmaForm<decltype(a), decltype(b)>>(sums, a.descriptor, b.descriptor, accumulate);
 }
 
-// wgmma.mma_async with A in registers.
+// wgmma.mma_async: multiplies like the function above, with A in registers.
 template <typename Sum, int Count, Input TypeA, Input TypeB, Major MajorB, int ScaleB>
 __device__ __forceinline__ void wgmma(Sum (&sums)[Count], FragmentOf<TypeA> a, MatrixOf<TypeB, MajorB, ScaleB> b,
                                       bool accumulate = true) {
@@ -272,7 +272,7 @@ __device__ __forceinline__ void wgmma(Sum (&sums)[Count], const unsigned (&a)[4]
     wgmma(sums, FragmentOf<Type>{a}, b, accumulate);
 }
 
-// wgmma.mma_async.satfinite: sums of s8 and u8 saturate at the limits of int; without it they wrap.
+// wgmma.mma_async.satfinite: clamps sums of s8 and u8 to the range of int; sums of wgmma() wrap.
 template <typename Sum, int Count, Input TypeA, Input TypeB>
 __device__ __forceinline__ void wgmma_satfinite(Sum (&sums)[Count], MatrixOf<TypeA> a, MatrixOf<TypeB> b,
                                                 bool accumulate = true) {
@@ -284,7 +284,7 @@ __device__ __forceinline__ void wgmma_satfinite(Sum (&sums)[Count], FragmentOf<T
     wgmma_of<WgmmaForm<decltype(a), decltype(b), true>>(sums, a.registers, b.descriptor, accumulate);
 }
 
-// wgmma.mma_async with operands whose type is a template argument: wgmma<Input::f16>(sums, k_major(a), k_major(b)).
+// wgmma.mma_async: a template argument is the type of the operands: wgmma<Input::f16>(sums, k_major(a), k_major(b)).
 template <Input Type = Input::bf16, Major MajorA = Major::k, Major MajorB = Major::k, typename Sum, int Count>
 __device__ __forceinline__ void wgmma(Sum (&sums)[Count], MatrixDescriptor a, MatrixDescriptor b,
                                       bool accumulate = true) {

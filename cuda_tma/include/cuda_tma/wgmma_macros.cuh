@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/wgmma_macros.cuh: written by tools/write_wgmma.py. The text of
-// wgmma, for the headers that name the types: they include it first, and wgmma_macros_end.cuh last, so that no
-// macro remains defined after them.
+// cuda_tma/wgmma_macros.cuh: written by tools/write_wgmma.py. The macros write the
+// text of wgmma for the headers of the types. Each of these headers includes this file first and
+// wgmma_macros_end.cuh last, so that no macro remains defined after the header.
 
-// The instruction for `count` accumulators, held as "+f" or "+r". `types` begins with K; the names of operands after
+// The instruction for `count` accumulators, passed as "+f" or "+r". `types` begins with K; the names of operands after
 // the accumulators are text such as "%4"; `scales` is the text after the predicate.
 #define CUDA_TMA_WGMMA(count, held, n, types, a, b, accumulate, scales, ...)                                       \
     if constexpr (Count == count)                                                                                  \
@@ -13,15 +13,15 @@
                      ", p" scales "; }"                                                                            \
                      : CUDA_TMA_SUMS_##count(held) : __VA_ARGS__);
 
-// Its operands: A as a descriptor or in registers, B, accumulate, N; for floating types the signs of A and B; then, for
-// 16 bits, whether they are MN-major, and for 8 bits, the numbers of exponent and mantissa bits.
+// The operands are A (a descriptor or registers), B, accumulate and N. Floating types add the signs of A and B. Then
+// 16-bit types add whether A and B are MN-major, and 8-bit types add the numbers of exponent and mantissa bits.
 #define CUDA_TMA_SHARED "l"(a.bits), "l"(b.bits), "r"(accumulate), "n"(Columns)
 #define CUDA_TMA_REGISTERS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.bits), "r"(accumulate), "n"(Columns)
 #define CUDA_TMA_SIGNS "n"(Form::scale_a), "n"(Form::scale_b)
 #define CUDA_TMA_DIGITS \
     "n"(Form::exponent_a), "n"(7 - Form::exponent_a), "n"(Form::exponent_b), "n"(7 - Form::exponent_b)
 
-// A ROW of CUDA_TMA_EACH_F32 and its siblings, for each kind of types, with A in shared memory and in registers.
+// These macros are arguments ROW of the macros CUDA_TMA_EACH_F32, ..._F16 and ..._S32. Each writes one instruction.
 #define CUDA_TMA_SHARED_16(held, types, count, a, b, p, n, sign_a, sign_b, mn_a, mn_b, ...)                       \
     CUDA_TMA_WGMMA(count, held, n, types, a, b, p, ", " sign_a ", " sign_b ", " mn_a ", " mn_b,                    \
                    CUDA_TMA_SHARED, CUDA_TMA_SIGNS, "n"(Form::trans_a), "n"(Form::trans_b))
@@ -44,7 +44,7 @@
 #define CUDA_TMA_REGISTERS_INT(held, types, count, a0, a1, a2, a3, b, p, n, ...)                                  \
     CUDA_TMA_WGMMA(count, held, n, types, "{" a0 ", " a1 ", " a2 ", " a3 "}", b, p, "", CUDA_TMA_REGISTERS)
 
-// The statement for N and Form, of all: CUDA_TMA_EACH(F32, 16, "+f", "k16.f32.bf16.bf16").
+// This macro selects the statement for N and Form: CUDA_TMA_EACH(F32, 16, "+f", "k16.f32.bf16.bf16").
 #define CUDA_TMA_EACH(sums, kind, held, types)                                                                    \
     if constexpr (Form::in_registers) {                                                                            \
         CUDA_TMA_EACH_##sums(CUDA_TMA_REGISTERS_##kind, held, types)                                               \
@@ -52,7 +52,7 @@
         CUDA_TMA_EACH_##sums(CUDA_TMA_SHARED_##kind, held, types)                                                  \
     }
 
-// For each count: the names of the accumulators, and the accumulators.
+// These macros list the names of the accumulators, and the accumulators, for each count.
 #define CUDA_TMA_NAMES_2 "%0, %1"
 #define CUDA_TMA_SUMS_2(held) held(sums[0]), held(sums[1])
 #define CUDA_TMA_NAMES_4 "%0, %1, %2, %3"
@@ -150,7 +150,7 @@
 #define CUDA_TMA_NAMES_128 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define CUDA_TMA_SUMS_128(held) held(sums[0]), held(sums[1]), held(sums[2]), held(sums[3]), held(sums[4]), held(sums[5]), held(sums[6]), held(sums[7]), held(sums[8]), held(sums[9]), held(sums[10]), held(sums[11]), held(sums[12]), held(sums[13]), held(sums[14]), held(sums[15]), held(sums[16]), held(sums[17]), held(sums[18]), held(sums[19]), held(sums[20]), held(sums[21]), held(sums[22]), held(sums[23]), held(sums[24]), held(sums[25]), held(sums[26]), held(sums[27]), held(sums[28]), held(sums[29]), held(sums[30]), held(sums[31]), held(sums[32]), held(sums[33]), held(sums[34]), held(sums[35]), held(sums[36]), held(sums[37]), held(sums[38]), held(sums[39]), held(sums[40]), held(sums[41]), held(sums[42]), held(sums[43]), held(sums[44]), held(sums[45]), held(sums[46]), held(sums[47]), held(sums[48]), held(sums[49]), held(sums[50]), held(sums[51]), held(sums[52]), held(sums[53]), held(sums[54]), held(sums[55]), held(sums[56]), held(sums[57]), held(sums[58]), held(sums[59]), held(sums[60]), held(sums[61]), held(sums[62]), held(sums[63]), held(sums[64]), held(sums[65]), held(sums[66]), held(sums[67]), held(sums[68]), held(sums[69]), held(sums[70]), held(sums[71]), held(sums[72]), held(sums[73]), held(sums[74]), held(sums[75]), held(sums[76]), held(sums[77]), held(sums[78]), held(sums[79]), held(sums[80]), held(sums[81]), held(sums[82]), held(sums[83]), held(sums[84]), held(sums[85]), held(sums[86]), held(sums[87]), held(sums[88]), held(sums[89]), held(sums[90]), held(sums[91]), held(sums[92]), held(sums[93]), held(sums[94]), held(sums[95]), held(sums[96]), held(sums[97]), held(sums[98]), held(sums[99]), held(sums[100]), held(sums[101]), held(sums[102]), held(sums[103]), held(sums[104]), held(sums[105]), held(sums[106]), held(sums[107]), held(sums[108]), held(sums[109]), held(sums[110]), held(sums[111]), held(sums[112]), held(sums[113]), held(sums[114]), held(sums[115]), held(sums[116]), held(sums[117]), held(sums[118]), held(sums[119]), held(sums[120]), held(sums[121]), held(sums[122]), held(sums[123]), held(sums[124]), held(sums[125]), held(sums[126]), held(sums[127])
 
-// ROW(held, types, count, names of 13 operands after the sums), for each count.
+// These macros write ROW(held, types, count, names of 13 other operands) for each count.
 #define CUDA_TMA_EACH_F32(ROW, held, types) \
     ROW(held, types, 4, "%4", "%5", "%6", "%7", "%8", "%9", "%10", "%11", "%12", "%13", "%14", "%15", "%16") \
     ROW(held, types, 8, "%8", "%9", "%10", "%11", "%12", "%13", "%14", "%15", "%16", "%17", "%18", "%19", "%20") \

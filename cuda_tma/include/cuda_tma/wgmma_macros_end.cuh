@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/wgmma_macros_end.cuh: written by tools/write_wgmma.py. The end of
-// wgmma_macros.cuh: undefine its macros.
+// cuda_tma/wgmma_macros_end.cuh: written by tools/write_wgmma.py. This file
+// undefines the macros of wgmma_macros.cuh.
 
 #undef CUDA_TMA_WGMMA
 #undef CUDA_TMA_SHARED

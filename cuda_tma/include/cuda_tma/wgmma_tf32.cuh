@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/wgmma_tf32.cuh: wgmma of tf32, with f32 sums. One instruction covers 8 elements of K. An element has 32
-// bits, of which the lowest 13 are ignored. A load through a map of TFLOAT32 rounds to the other 19 bits. K is the
+// bits; the hardware ignores the lowest 13 bits. A load through a map of TFLOAT32 rounds to the other 19 bits. K is the
 // innermost index of both tiles.
 #pragma once
 
