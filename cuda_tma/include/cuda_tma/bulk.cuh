@@ -137,9 +137,9 @@ __device__ void send_reduce_bulk(void* destination, unsigned cta_rank, const voi
 __device__ inline void commit_group() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
 // cp.async.bulk.wait_group: waits until at most `Pending` of this thread's groups are unfinished. Writes of the
-// finished groups are then visible to this thread only. To make them visible to another thread, release at a scope that
-// includes both threads, or end the kernel. Within a CTA, arrive() of a barrier is such a release. Within a GPU, call
-// store_release() of scope.cuh; between GPUs, call store_release() with Scope::sys.
+// finished groups are then visible to this thread only. To make these writes visible to another thread, release at a
+// scope that includes both threads, or end the kernel. Within a CTA, arrive() of a barrier is such a release. Within a
+// GPU, call store_release() of scope.cuh; between GPUs, call store_release() with Scope::sys.
 template <int Pending = 0>
 __device__ void wait_group() { asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory"); }
 

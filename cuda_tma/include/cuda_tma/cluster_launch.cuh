@@ -19,7 +19,7 @@
 
 namespace cuda_tma {
 
-// The response in shared memory. It contains the canceled cluster, if a cluster was canceled.
+// The response in shared memory. The response contains the canceled cluster, if a cluster was canceled.
 struct alignas(16) LaunchResponse { unsigned long long opaque[2]; };
 
 // clusterlaunchcontrol.try_cancel: requests the work of a cluster that has not started; `full` counts the 16 bytes of

@@ -173,7 +173,7 @@ struct Sixteen {
     }
 };
 
-// An element of 4 or 6 bits. Its first bit is bit `column * bits % 8` of its first byte.
+// An element of 4 or 6 bits. The element starts at bit `column * bits % 8` of its first byte.
 template <typename Value, DataType Type>
 __device__ auto packed_element(const unsigned char* first, unsigned column) {
     constexpr unsigned BITS = packed_bits<Value>;

@@ -60,8 +60,8 @@ public:
     __device__ __forceinline__ explicit Epilogue(Part (&buffers)[Buffers]) : buffers(buffers) {}
 
     // Stores the remaining parts of the preceding tile, and then takes the sums of a tile. `at` contains the
-    // coordinates at which the warpgroup's 64 rows and their columns start in the tensor; `to` is the map, or a Store.
-    // The epilogue stores only parts that overlap the first `columns` columns.
+    // coordinates at which the warpgroup's 64 rows of sums start in the tensor; `to` is the map, or a Store. The
+    // epilogue stores only parts that overlap the first `columns` columns.
     template <int Count>
     __device__ __forceinline__ void take(const float (&sums)[Count], const Store& to, Coordinates<2> at,
                                          int columns = 2 * Count) {
@@ -92,9 +92,9 @@ public:
         wait_group_read();
     }
 
-    // Finishes like finish(), but with one buffer for each part, so that no part waits for an earlier part. The buffers
-    // are in memory that is free by then, such as the stages of a ring. Before this call, threads that read this
-    // memory, also with wgmma, must have called fence_proxy_async() and a barrier.
+    // Does the same as finish(), but with one buffer for each part, so that no part waits for an earlier part. The
+    // buffers are in memory that is free by then, such as the stages of a ring. Before this call, threads that read
+    // this memory, also with wgmma, must have called fence_proxy_async() and a barrier.
     __device__ __forceinline__ void finish(Part (&free)[Parts]) {
         store_rest_in(free);
         wait_group_read();

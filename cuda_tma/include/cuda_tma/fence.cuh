@@ -9,7 +9,7 @@
 namespace cuda_tma {
 
 // fence.proxy.async.shared::cta: a fence for this CTA's shared memory. Call it in each thread that wrote a tile, before
-// the __syncthreads() that precedes the store(). Pipeline::release() executes it for tiles that ordinary loads read.
+// the __syncthreads() that precedes the store(). Pipeline::release() has this fence for tiles that ordinary loads read.
 __device__ inline void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // fence.proxy.async.shared::cluster: a fence that also covers the shared memory of other CTAs, to which send_bulk() or

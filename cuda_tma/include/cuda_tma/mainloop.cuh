@@ -21,8 +21,8 @@ namespace cuda_tma {
 // of step 0 overwrites the sums. The loop releases a stage after its wgmmas are complete, while the wgmmas of the next
 // stage run. To release a stage, the warpgroup arrives once at each of `Ctas` CTAs from `first_cta` on, so initialize
 // the ring with ring.init(warpgroups * Ctas). In each step meanwhile() executes other work while the tensor cores
-// compute. All 128 threads of a warpgroup call accumulate() together. After the call, they may read the sums, and `at`
-// is the stage after the last.
+// compute. All 128 threads of a warpgroup call accumulate() together. After the call, the threads may read the sums,
+// and `at` is the stage after the last.
 //
 // Declare the sums before the loop over tiles, and initialize them once: `float sums[128] = {};`. NVRTC 12
 // copies uninitialized sums between registers in the loop. Then ptxas serializes the wgmmas (C7515), or has
@@ -43,7 +43,7 @@ __device__ __forceinline__ void accumulate(float (&sums)[Sums], Pipeline<Stages>
         wgmma_wait<1>();   // the preceding step is complete, and its stage has been read
         if (step > 0 && thread < Ctas) ring.release_async_read(before, first_cta + thread);
         before = at;
-        meanwhile();   // comes after the release, because producers wait for it
+        meanwhile();   // follows the release, because producers wait for the release
     }
     wgmma_wait<0>(sums);
     if (thread < Ctas) ring.release_async_read(before, first_cta + thread);

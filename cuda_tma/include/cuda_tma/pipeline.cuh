@@ -36,9 +36,9 @@ struct Pipeline {
     Barrier full[Count];   // a phase completes after all bytes arrived; consumers wait for it
     Barrier empty[Count];  // a phase completes when all consumers have released; producers wait for it
 
-    // Call it in one thread, followed by __syncthreads(), or by cluster_sync() if other CTAs arrive here. `consumers`
-    // is the number of threads that release each stage, in all CTAs that read it (with a multicast load, several CTAs).
-    // `producers` is the number of threads that call acquire() and arrive at `full`.
+    // Call init() in one thread, followed by __syncthreads(), or by cluster_sync() if other CTAs arrive here.
+    // `consumers` is the number of threads that release each stage, in all CTAs that read it (with a multicast load,
+    // several CTAs). `producers` is the number of threads that call acquire() and arrive at `full`.
     __device__ void init(unsigned consumers, unsigned producers = 1) {
         for (int i = 0; i < Count; ++i) {
             full[i].init(producers);
@@ -93,7 +93,7 @@ struct Pipeline {
 
 #endif
 
-    // Returns whether the stage is free. Call it early to hide the latency.
+    // Returns whether the stage is free. Call try_acquire() early to hide the latency.
     __device__ bool try_acquire(Stage<Count> at) const { return empty[at.index].try_wait(at.parity ^ 1); }
 
     // Acquires a stage that threads of other CTAs release with release(at, cta_rank). The wait has the qualifier
@@ -122,9 +122,9 @@ struct Pipeline {
     // Returns whether all bytes of the stage have arrived.
     __device__ bool try_wait(Stage<Count> at) const { return full[at.index].try_wait(at.parity); }
 
-    // Releases the stage after this thread's ordinary loads, so that a copy may overwrite it. The copy uses another
-    // proxy, so this function also executes a fence, which orders the copy after the loads (fence.cuh). Threads of a
-    // warp that call this function together execute one fence and one arrive instruction.
+    // Releases the stage after this thread's ordinary loads, so that a copy may overwrite the stage. The copy uses
+    // another proxy, so this function also executes a fence, which orders the copy after the loads (fence.cuh). Threads
+    // of a warp that call this function together execute one fence and one arrive instruction.
     __device__ void release(Stage<Count> at) {
         const unsigned threads = together(at);
         if (threads == 0) return;
@@ -154,15 +154,15 @@ struct Pipeline {
     // use the async proxy, so no fence is needed. Each calling thread arrives once.
     __device__ void release_async_read(Stage<Count> at) { empty[at.index].arrive(); }
 
-    // Releases such a stage in another CTA. Call it in one thread for each CTA: if (thread < CTAS)
+    // Releases such a stage in another CTA. Call this function in one thread for each CTA: if (thread < CTAS)
     // release_async_read(at, thread).
     __device__ void release_async_read(Stage<Count> at, unsigned cta_rank) {
         empty[at.index].in_cta(cta_rank).release_async_read();
     }
 
 private:
-    // Counts the threads of the warp that release this stage together. The first of them receives the count, and the
-    // others receive 0. Divergent threads may pass different stages; each stage has its own count.
+    // Counts the threads of the warp that release this stage together. The first of these threads receives the count,
+    // and the others receive 0. Divergent threads may pass different stages; each stage has its own count.
     __device__ static unsigned together(Stage<Count> at) {
         const unsigned here = __match_any_sync(__activemask(), at.index);
         unsigned lanes_before;

@@ -15,8 +15,8 @@
 namespace cuda_tma {
 
 // The way in which the CTAs of a cluster end. With `together`, no CTA ends before the others, because a CTA may still
-// write to another CTA's shared memory or arrive at its barriers. With `drained`, each CTA ends independently. Then
-// produce() calls Pipeline::drain() for its rings, and returns only after all such writes and arrivals.
+// write to another CTA's shared memory or arrive at its barriers. With `drained`, each CTA ends independently, and
+// produce() calls Pipeline::drain() for its rings and returns only after all such writes and arrivals.
 enum class Ending { together, drained };
 
 template <int Consumers, int ProducerRegisters, int ConsumerRegisters>

@@ -62,7 +62,7 @@ struct TaskList {
     }
 
     // Readers arrive at a barrier in their own CTA. One task later, the drawing thread of that CTA has to wait in any
-    // case, and then arrives once for all these readers at the first CTA. An arrival with .release.cluster contains a
+    // case, and then arrives once for these readers at the first CTA. An arrival with .release.cluster contains a
     // GPU-wide fence (MEMBAR.GPU), which takes as long as some wgmmas.
     template <typename List>
     __device__ Task draw(Stage<2>& turn, const List& list, unsigned* drawn, unsigned count CUDA_TMA_SITE) {

@@ -25,8 +25,8 @@ namespace description {
 
 enum Kind : int { OTHER, INTEGER, FLOAT, BOOL, POINTER, TILED, IM2COL };
 
-// The description of one parameter. For a typed map, or a pointer to typed maps, it contains the fields that the type
-// determines and the extents, followed by 0. cuda_tma/_compile/parameter_types.py reads these bytes.
+// The description of one parameter. For a typed map, or a pointer to typed maps, the description contains the fields
+// that the type determines and the extents, followed by 0. cuda_tma/_compile/parameter_types.py reads these bytes.
 struct Parameter {
     int kind, is_pointer, rank, data_type, swizzle, oob_fill, l2_promotion, extents[5];
 };

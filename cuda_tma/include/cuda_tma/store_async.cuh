@@ -5,8 +5,8 @@
 // before the store, because registers contain the values. Use CUDA 12.1 or later. One function is one PTX instruction.
 //
 // Launch the kernel with clusters, which may contain one CTA: LaunchConfig(cluster=1). Without clusters, st.async and
-// red.async fail with CUDA_ERROR_ILLEGAL_INSTRUCTION, but arrivals at such addresses work (observed with driver 580,
-// sm_90; not documented).
+// red.async fail with CUDA_ERROR_ILLEGAL_INSTRUCTION, but arrivals at addresses of the cluster work (observed with
+// driver 580, sm_90; not documented).
 #pragma once
 
 #include <cuda_tma/barrier.cuh>

@@ -27,9 +27,9 @@ __host__ __device__ constexpr unsigned swizzle_alignment() {
     else return 8 * swizzle_span<Mode>();
 }
 
-// Converts an offset in the plain tile to the offset in the swizzled tile. This function is its own inverse. It uses
-// bits 7 to 9 of the offset, and equals the hardware's function of the address if the tile starts at a multiple of 1024
-// (for 32B: 256, for 64B: 512). ISA: "Swizzling modes".
+// Converts an offset in the plain tile to the offset in the swizzled tile. The function is its own inverse. This
+// function uses bits 7 to 9 of the offset, and equals the hardware's function of the address if the tile starts at a
+// multiple of 1024 (for 32B: 256, for 64B: 512). ISA: "Swizzling modes".
 template <Swizzle Mode>
 __host__ __device__ constexpr unsigned swizzle(unsigned offset) {
     const unsigned line = offset >> 7;  // number of the 128-byte line in shared memory (32 banks)

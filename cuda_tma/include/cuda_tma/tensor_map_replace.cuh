@@ -19,8 +19,8 @@
 //     load(tile, maps[i], ...);
 //
 // Dimensions are in the driver's order, innermost first. Values are those that the driver's encoder takes. The
-// functions do not check them, but the encoder's rules apply (docs/rules.md). The maps must be tiled, and the functions
-// need CUDA 12.3 or later. ISA: "tensormap.replace".
+// functions do not check the values, but the encoder's rules apply (docs/rules.md). The maps must be tiled, and the
+// functions need CUDA 12.3 or later. ISA: "tensormap.replace".
 #pragma once
 
 #include <cuda_tma/scope.cuh>
@@ -120,7 +120,7 @@ __device__ void replace_oob_fill(Map& map) {
 #undef CUDA_TMA_REPLACE
 
 // Sets two fields that the driver's encoder stores but no copy reads (docs/fields.md): the bytes of a box and the
-// period of the swizzle. Call it only if a map must equal the host's map in every byte.
+// period of the swizzle. Call this function only if a map must equal the host's map in every byte.
 __device__ constexpr void set_derived_bytes(TensorMap& map, unsigned transfer_bytes, unsigned swizzle_repeat_bytes) {
     map.opaque[8] = map.opaque[8] >> 32 << 32 | transfer_bytes;
     map.opaque[9] = map.opaque[9] >> 32 << 32 | swizzle_repeat_bytes;

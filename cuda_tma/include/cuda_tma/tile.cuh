@@ -171,7 +171,7 @@ struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode>
     __device__ unsigned address(Index... index) const { return smem_address(storage) + Layout::offset(index...); }
 
     // Returns `Count` indices of the outermost dimension from `first` on, as a tile for another map or as an operand.
-    // With a swizzle both are multiples of 8. If the tile has several boxes, the result is for copies only.
+    // With a swizzle both numbers are multiples of 8. If the tile has several boxes, the result is for copies only.
     template <int Count>
     __device__ decltype(auto) rows(unsigned first) {
         using Part = Tile<Type, decltype(with_first<Count>(Extents{})), Mode>;

@@ -94,9 +94,9 @@ __device__ void load_im2col_multicast(void* tile, const TensorMap& map, Barrier&
 // ---- stores and reductions ----
 
 // cp.async.bulk.tensor, shared to global: issues a store of `tile` as the box at `at`. The store drops elements beyond
-// the tensor's end, but writes the last 16 bytes of a row as a whole. A negative coordinate ends the context (both
-// observed: driver 580, sm_90). Before the store, call fence_proxy_async() in the writing threads, and then
-// __syncthreads(). After the store, call commit_group() and a wait_group function.
+// the tensor's end, but writes the last 16 bytes of a row as a whole. A negative coordinate ends the context. Both
+// effects were observed (driver 580, sm_90). Before the store, call fence_proxy_async() in the writing threads, and
+// then __syncthreads(). After the store, call commit_group() and a wait_group function.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void store(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
     refuse_store_at(at);

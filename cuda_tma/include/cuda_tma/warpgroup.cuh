@@ -13,9 +13,9 @@ namespace cuda_tma {
 // ---- registers ----
 
 // setmaxnreg.inc, .dec: sets the number of registers per thread to a multiple of 8, from 24 to 256. All 128 threads of
-// a warpgroup call it together. The kernel has __launch_bounds__(threads, 1), and each warpgroup's role is a branch of
-// its own. On sm_90a a wgmma() of N = 256 needs a kernel of at most 384 threads: with 512, ptxas has too few registers,
-// regardless of this function (C7602). ISA: "setmaxnreg".
+// a warpgroup call this function together. The kernel has __launch_bounds__(threads, 1), and each warpgroup's role is a
+// branch of its own. On sm_90a a wgmma() of N = 256 needs a kernel of at most 384 threads: with 512, ptxas has too few
+// registers, regardless of this function (C7602). ISA: "setmaxnreg".
 template <int Registers>
 __device__ void register_alloc() {
     require_setmaxnreg<char[Registers]>();

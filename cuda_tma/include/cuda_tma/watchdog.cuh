@@ -7,9 +7,9 @@
 //
 // When a wait for an mbarrier reaches its deadline, the thread writes its index, its line and the barrier's word to
 // host memory, and all other waiting threads of the grid do the same. The threads then execute `exit`, which keeps the
-// context and the memory usable. With -DCUDA_TMA_WATCHDOG_TRAP they execute `trap`, which ends the context. Hardware
-// barriers (__syncthreads(), named barriers, cluster barriers) have no deadline: a warp writes a note before such a
-// wait, and the host reads the note. A kernel that hangs there does not end.
+// context and the memory usable. With -DCUDA_TMA_WATCHDOG_TRAP the threads execute `trap`, which ends the context.
+// Hardware barriers (__syncthreads(), named barriers, cluster barriers) have no deadline: a warp writes a note before
+// such a wait, and the host reads the note. A kernel that hangs at a hardware barrier does not end.
 #pragma once
 
 // These macros are for the other headers. A last parameter with a default value passes the line of the call.
@@ -78,7 +78,7 @@ struct Placed {
 
 // ---- the host's view: cuda_tma/_watchdog/memory.py has the same layout ----
 
-// Threads of one warp that wait for one barrier.
+// The record of the threads of one warp that wait for one barrier.
 struct WatchdogRecord {
     unsigned long long module;   // number from the host
     unsigned long long word;     // of the mbarrier
@@ -199,7 +199,7 @@ __device__ __forceinline__ void watchdog_pause(unsigned duration) {   // in mill
     while (milliseconds() - since < duration) __nanosleep(100000);
 }
 
-// mbarrier.inval writes the word of a barrier to shared memory. Without it, a load may return older content of the
+// mbarrier.inval writes the word of a barrier to shared memory. Without inval, a load may return older content of the
 // memory (observed: driver 580, sm_90). One warp executes inval after all waits for the barrier end.
 __device__ __forceinline__ void watchdog_write_back(unsigned address, unsigned key) {
     if (atomicExch(&cuda_tma_watchdog.read_by[key % (1 << 13)], grid_id()) != grid_id())

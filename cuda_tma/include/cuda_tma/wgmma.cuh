@@ -33,8 +33,8 @@ namespace cuda_tma {
 
 // ---- operands in shared memory ----
 
-// The matrix descriptor of 64 bits. It contains the start address, the leading and the stride byte offset (each in
-// units of 16 bytes, 14 bits wide), and the swizzle. ISA: "Shared Memory Matrix Layout", "Matrix Descriptor Format".
+// The matrix descriptor of 64 bits contains the start address, the leading and the stride byte offset (each in units of
+// 16 bytes, 14 bits wide), and the swizzle. ISA: "Shared Memory Matrix Layout", "Matrix Descriptor Format".
 struct MatrixDescriptor {
     unsigned long long bits;
 
@@ -187,7 +187,7 @@ __device__ __forceinline__ void wgmma_commit() {
 
 // wgmma.wait_group: waits until at most `Pending` groups are unfinished. Afterwards the tiles and A registers of the
 // finished groups may be overwritten, and their sums may be read. Pass these registers, so that the compiler moves no
-// use of them before the wait.
+// use of these registers before the wait.
 template <int Pending, typename... Registers>
 __device__ __forceinline__ void wgmma_wait(Registers&... registers) {
     static_assert(0 <= Pending && Pending < 8, "wgmma_wait: 0 to 7 groups");
@@ -213,7 +213,7 @@ struct WgmmaForm {
 // because each costs compile time.
 template <Product Kind>
 struct Wgmma {
-    static constexpr bool here = false;   // true after its header
+    static constexpr bool here = false;   // a header sets true
 };
 
 // bf16 and f16 with f32 accumulators.

@@ -2,7 +2,7 @@
 //
 // cuda_tma/wgmma_s8.cuh: wgmma of s8 and u8, with s32 sums. A and B may each have either type. One instruction covers
 // 32 elements of K, which is the innermost index of both tiles. N is 8, 24, or a multiple of 16. Sums wrap;
-// wgmma_satfinite() clamps them. (Observed: CUDA 12.0 refuses A and B of different types, and 12.4 accepts them.)
+// wgmma_satfinite() clamps the sums. (Observed: CUDA 12.0 refuses A and B of different types, and 12.4 accepts them.)
 //
 //     int sums[128 / 2];
 //     wgmma(sums, MatrixOf<Input::u8>{k_major(a)}, MatrixOf<Input::s8>{k_major(b)});
