@@ -13,8 +13,8 @@ namespace cuda_tma {
 // Each macro defines two functions. The first function does not assemble: it contains an instruction that does not
 // exist, and the assembler prints the name of this instruction. The second function calls the first if the compiler
 // finds that `wrong` is true. In a constant expression, the compiler reports the first function instead, because it is
-// not constexpr. With two separate branches, the compiler removes the branch that is not taken at any level of
-// optimization.
+// not constexpr. With two separate branches, the compiler removes the branch that is not taken, with optimization and
+// without it.
 #define CUDA_TMA_REFUSAL(name, sentence)                                                                           \
     __device__ __forceinline__ void name() { asm volatile("cuda_tma_error__" sentence ";"); }                      \
     __device__ __forceinline__ constexpr void name##_if(bool wrong) {                                              \

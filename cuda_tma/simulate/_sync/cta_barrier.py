@@ -112,7 +112,7 @@ class CtaBarriers:
         return parked
 
     def _all_are_here(self, here: np.ndarray, number: int) -> bool:
-        """Return whether lanes are all threads of their CTAs and arrive in one step, which is the common case."""
+        """Return whether all threads of each CTA arrive in one step, which is the common case."""
         ctas = self._geometry.resident_ctas
         arriving = np.bincount(self._cta_of_lane[here], minlength=ctas)
         present = self._alive.reshape(ctas, -1).sum(axis=1)

@@ -361,7 +361,7 @@ class Clocks:
         self.tick(lanes)
 
     def _meet_in_warps(self, warps: np.ndarray) -> None:
-        """Join the clocks of all lanes within each of some warps."""
+        """Join the clocks of all lanes of a warp, for each of several warps."""
         here = _lanes_of(warps)
         apart = here[self._apart[here]]
         for warp in np.unique(apart // WARP):
