@@ -50,9 +50,9 @@ FAULTS = (
     Fault("the GEMM omits the last product of each tile of K", GEMM,
           "for (int k = 0; k < TILE_K; k += 16) wgmma", "for (int k = 0; k < TILE_K - 16; k += 16) wgmma"),
     Fault("the epilogue has no fence between its writes and the store", EPILOGUE,
-          f"        {FENCE}   // in each thread", "        // in each thread"),
+          f"        {FENCE}   //", "        //"),
     Fault("attention has no fence between its writes and the store", ATTENTION,
-          f"        {FENCE}                              // each thread", "        // each thread"),
+          f"        {FENCE}                              //", "        //"),
 )  # fmt: skip
 
 
