@@ -8,8 +8,7 @@ from functools import cache
 
 import attention
 from _example import start, torch
-
-import cuda_tma
+from _training import compare, losses_of
 
 # The kernel takes numbers in place of a structure, so that torch.compile can make the number of tokens symbolic.
 EDITS = {
@@ -118,25 +117,12 @@ def train(attend, device, backend, steps=2, sizes=(1, 70, 2, 64)):
         output, _ = attend(q, k, v, True)
         return ((output.transpose(1, 2).flatten(2) @ last).float() - target).square().mean()
 
-    optimizer, losses = torch.optim.SGD(weights, lr=1.0), []
-    model = torch.compile(loss_of, fullgraph=True, backend=backend)
-    for _ in range(steps):
-        loss = model(*weights)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+    return losses_of(loss_of, weights, 1.0, backend, steps)
 
 
 def main():
     """Train two steps on the GPU, and compare the losses with those of torch."""
-    cuda_tma.Device().set_current()
-    ours = train(attention_operator(), "cuda", "aot_eager")
-    theirs = train(reference, "cuda", "aot_eager")
-    assert all(abs(one - other) < 0.02 * other for one, other in zip(ours, theirs, strict=True)), (ours, theirs)
-    assert ours[1] < ours[0]
-    print(f"ok: losses {ours[0]:.4f} and {ours[1]:.4f}; by torch {theirs[0]:.4f} and {theirs[1]:.4f}")
+    compare(train, attention_operator(), reference)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,7 @@ the operator also accepts CPU tensors.
 
 import grouped_gemm
 from _example import start, torch
-
-import cuda_tma
+from _training import compare, losses_of
 
 
 def compiled(compile):
@@ -76,25 +75,12 @@ def train(multiply, device, backend, steps=2, sizes=(50, 3, 64, 72)):
         output = multiply(x[order].bfloat16(), weights.bfloat16(), counts)
         return (output.float() - target[order]).square().mean()
 
-    optimizer, losses = torch.optim.SGD([weights], lr=10.0), []
-    model = torch.compile(loss_of, fullgraph=True, backend=backend)
-    for _ in range(steps):
-        loss = model(weights)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+    return losses_of(loss_of, [weights], 10.0, backend, steps)
 
 
 def main():
     """Train two steps on the GPU, and compare the losses with those of torch."""
-    cuda_tma.Device().set_current()
-    ours = train(experts_operator(), "cuda", "aot_eager")
-    theirs = train(reference, "cuda", "aot_eager")
-    assert all(abs(one - other) < 0.02 * other for one, other in zip(ours, theirs, strict=True)), (ours, theirs)
-    assert ours[1] < ours[0]
-    print(f"ok: losses {ours[0]:.4f} and {ours[1]:.4f}; by torch {theirs[0]:.4f} and {theirs[1]:.4f}")
+    compare(train, experts_operator(), reference)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@ The operator has a gradient, and works under torch.compile. With a simulated GPU
 
 import gemm
 from _example import start, torch
-
-import cuda_tma
+from _training import compare, losses_of
 
 # The accumulators of a thread are pairs of adjacent columns (PTX ISA, "Register Fragments for wgmma").
 FUSED = """#pragma unroll
@@ -102,15 +101,7 @@ def train(linear_relu, device, backend, steps=2, sizes=(40, 64, 48, 16)):
         scores = linear_relu(linear_relu(x, w1.bfloat16(), b1), w2.bfloat16(), b2)
         return torch.nn.functional.cross_entropy(scores.float(), target)
 
-    optimizer, losses = torch.optim.SGD(weights, lr=1.0), []
-    model = torch.compile(loss_of, fullgraph=True, backend=backend)
-    for _ in range(steps):
-        loss = model(*weights)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+    return losses_of(loss_of, weights, 1.0, backend, steps)
 
 
 def reference(x, weight, bias):
@@ -120,12 +111,7 @@ def reference(x, weight, bias):
 
 def main():
     """Train two steps on the GPU, and compare the losses with those of torch."""
-    cuda_tma.Device().set_current()
-    ours = train(layer_operator(), "cuda", "aot_eager")
-    theirs = train(reference, "cuda", "aot_eager")
-    assert all(abs(one - other) < 0.02 for one, other in zip(ours, theirs, strict=True)), (ours, theirs)
-    assert ours[1] < ours[0]
-    print(f"ok: losses {ours[0]:.4f} and {ours[1]:.4f}; by torch {theirs[0]:.4f} and {theirs[1]:.4f}")
+    compare(train, layer_operator(), reference)
 
 
 if __name__ == "__main__":

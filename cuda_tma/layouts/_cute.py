@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from .._budget import NESTING
 from .._given import shown
 from ._element_layout import ElementLayout, check_size
+from ._notation import depths
 
 __all__ = ["atom_layout", "library", "thread_value_layout"]
 
@@ -95,7 +95,7 @@ def atom_layout(name: str, operand: str) -> ElementLayout:
 
 
 def _parsed(cute: Any, text: str) -> Any:
-    if not _TEXT.fullmatch(text) or _depth(text) > NESTING:
+    if not _TEXT.fullmatch(text) or max(depths(text), default=0) > NESTING:
         raise ValueError(
             f"{shown(text)} is not a layout; pass shape and strides, such as ((4,8),(2,2)):((32,1),(16,8))"
         )
@@ -109,11 +109,6 @@ def _parsed(cute: Any, text: str) -> Any:
             f"{shown(text)} does not have two modes; pass a mode of threads and a mode of the values of each thread"
         )
     return found
-
-
-def _depth(text: str) -> int:
-    """Return the depth of the nested parentheses in a text."""
-    return max(accumulate((part == "(") - (part == ")") for part in text), default=0)
 
 
 def library() -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from .._budget import NESTING
 from .._given import shown
 
-__all__ = ["CuteLayout", "Tree", "flat", "parse", "size"]
+__all__ = ["CuteLayout", "Tree", "depths", "flat", "parse", "size"]
 
 Tree = int | tuple["Tree", ...]
 
@@ -50,6 +50,11 @@ def size(shape: Tree) -> int:
     return prod(flat(shape))
 
 
+def depths(text: str) -> list[int]:
+    """Return the depth of the nested parentheses after each character of a text."""
+    return [*accumulate((part == "(") - (part == ")") for part in text)]
+
+
 def flat(tree: Tree) -> tuple[int, ...]:
     """Return the numbers of a shape or a stride, with the first mode first."""
     return (tree,) if isinstance(tree, int) else tuple(number for each in tree for number in flat(each))
@@ -73,7 +78,7 @@ def parse(text: str) -> CuteLayout:
     CuteLayout(shape=((128, 64), 1), stride=((65536, 1), 0), base=32)
     """
     found = _TEXT.fullmatch(text.strip())
-    if not found or found["layout"].count(":") != 1 or _depth(text) > NESTING:
+    if not found or found["layout"].count(":") != 1 or max(depths(text), default=0) > NESTING:
         raise ValueError(
             f"{shown(text)} is not a layout; pass shape and strides, such as ((128,16),1,4):((64,1),0,16)+32"
         )
@@ -157,7 +162,3 @@ def _first(tokens: list[tuple[str, int]]) -> tuple[Tree, list[tuple[str, int]]]:
 
 def _profile(tree: Tree) -> object:
     return None if isinstance(tree, int) else tuple(map(_profile, tree))
-
-
-def _depth(text: str) -> int:
-    return max(accumulate((part == "(") - (part == ")") for part in text), default=0)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 from typing import Any
 
 from .._budget import NESTING
 from .._given import shown
 from ._cute import library
-from ._notation import flat, parse
+from ._notation import depths, flat, parse
 
 __all__ = ["logical_divide", "make_layout_tv", "make_ordered_layout", "zipped_divide"]
 
@@ -199,12 +198,12 @@ def _mode(given: str, text: str) -> Any:
 
 def _parts(text: str) -> Iterator[str]:
     """Split a text at the commas outside all parentheses."""
-    depths = [*accumulate((part == "(") - (part == ")") for part in text)]
-    if max(depths, default=0) > NESTING:
+    after = depths(text)
+    if max(after, default=0) > NESTING:
         raise ValueError(f"{shown(text)} has more than {NESTING} nested parentheses")
     start = 0
     for at, part in enumerate(text):
-        if part == "," and depths[at] == 0:
+        if part == "," and after[at] == 0:
             yield text[start:at]
             start = at + 1
     yield text[start:]
