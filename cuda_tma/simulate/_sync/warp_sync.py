@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from .._warps.group import Group
 from .._warps.lanes import WARP, WARPGROUP, Lanes, as_array, selected
 from .._warps.observe import Events
 from .._warps.scheduler import Scheduler
-from .._warps.waiting import Parked, Waiting
+from .._warps.waiting import Parked, Standing, Waiting
 from .detours import Detours
 
 __all__ = ["WHOLE", "WarpSync", "check_named", "when_together"]
@@ -91,7 +91,8 @@ class WarpSync:
                 self._arrived[each.lanes[goes]] = False
                 self._scheduler.add(each.context, each.pc, each.lanes[goes])
             if not goes.all():
-                self._met.append(replace(each, lanes=each.lanes[~goes]))
+                rest = each.lanes[~goes]
+                self._met.append(replace(each, lanes=rest, absent=_of_warps(each.absent, rest)))
 
     def _missing(self, lanes: np.ndarray) -> np.ndarray:
         """Return, for each waiting lane, the lanes of its warp that have not arrived."""
@@ -240,6 +241,11 @@ def _check_agreement(here: np.ndarray, given: np.ndarray) -> None:
 def _lanes_of(here: np.ndarray, missing: np.ndarray, width: int) -> np.ndarray:
     """Return the numbers of missing lanes; `missing` is true for [waiting lane, missing lane of its group]."""
     return np.unique((here[:, None] // width * width + np.arange(width))[missing])
+
+
+def _of_warps(absent: Sequence[Standing], waiting: np.ndarray) -> list[Standing]:
+    """Return the places of absent lanes, of which only lanes in the warps of the waiting lanes remain."""
+    return [each._replace(lanes=each.lanes[np.isin(each.lanes // WARP, waiting // WARP)]) for each in absent]
 
 
 def _is_whole(lanes: Lanes, width: int) -> bool:

@@ -39,3 +39,32 @@ def test_lanes_that_bypass_a_barrier(target, after, kinds):
     if kinds:
         assert found[0].ptx_line == text[: text.index("bar.warp")].count("\n") + 1
         assert "lane 0 of the warp continues after it" in found[0].message
+
+
+LATE = """.version 9.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out) {
+.reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<2>;
+ld.param.u64 %rd1, [out];
+mov.u32 %r1, %tid.x;
+and.b32 %r2, %r1, 31;
+setp.eq.u32 %p1, %r2, 0;
+@%p1 bra LATE;
+MEET: bar.warp.sync 0xffffffff;
+red.global.add.u32 [%rd1], 1;
+ret;
+LATE: red.global.add.u32 [%rd1], 1;
+bra MEET;
+}
+"""
+
+
+def test_a_warp_that_ends_before_another_warp_meets():
+    """In some random schedules, a warp passes the barrier and ends while the other lanes of a second warp wait at the
+    barrier for its first lane, which is not a bypass."""
+    gpu, out = simulate.Device(), np.zeros(1, np.uint32)
+    kernel = gpu.load(LATE, "k")
+    for seed in (3, 16, 18):
+        assert gpu.launch(simulate.Config(1, 128), kernel, out, order="random", seed=seed).findings == ()
+    assert out[0] == 3 * (128 + 4)
