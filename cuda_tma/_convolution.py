@@ -111,7 +111,7 @@ class Convolution:
 
     @property
     def pixel_box_upper_corner(self) -> tuple[int, ...]:
-        """The end of the box of pixels from the tensor's last pixel: ``padding - (kernel_size - 1) * dilation``."""
+        """The end of the box of pixels after the tensor's last pixel: ``padding - (kernel_size - 1) * dilation``."""
         return tuple(after - reach for (_, after), reach in zip(self.padding, self.reach, strict=True))
 
     @property

@@ -88,9 +88,9 @@ class Element:
 
     @property
     def chunk_elements(self) -> int:
-        """The divisor of a row of the box in elements.
+        """The number of elements of which each row of the box must have a multiple.
 
-        Without interleave, it also divides the innermost coordinate.
+        Without interleave, the innermost coordinate must also be a multiple of this number.
         """
         return self.row_elements or math.lcm(128, self.bits) // self.bits
 
@@ -284,7 +284,7 @@ def dtype_name(dtype_like: Any, argument: str = "dtype", others: Sequence[str] =
 
 
 def _numpy_dtype_like(value: Any) -> np.dtype | None:
-    """Return NumPy's dtype for a value, but None for the values None and numbers, which NumPy would also convert."""
+    """Return NumPy's dtype for a value; return None for None and for numbers, which NumPy would also convert."""
     if value is None or isinstance(value, np.generic):
         return None
     try:
@@ -296,8 +296,8 @@ def _numpy_dtype_like(value: Any) -> np.dtype | None:
 def parse_data_type(value: object, argument: str = "data_type") -> T:
     """Return a data type from a TensorMapDataType (ours or cuda.core's), a driver value, a name, or any dtype.
 
-    A name may be that of the driver (``"TFLOAT32"``) or of a dtype (``"int8"``); names that both have are equivalent.
-    Errors contain `argument`.
+    The name may be the driver's (``"TFLOAT32"``) or that of a dtype (``"int8"``); a name that both use has the same
+    meaning for both. Errors contain `argument`.
 
     >>> parse_data_type("16U4_ALIGN8B").name, parse_data_type(np.int16).name, parse_data_type("bf16").name
     ('PACKED_16U4_ALIGN8B', 'UINT16', 'BFLOAT16')

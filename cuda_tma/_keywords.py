@@ -63,16 +63,19 @@ def options_from(box_dim=None, options=None, **keywords) -> Options:
 
 
 def _kind(has: Callable[[str], bool]) -> type[Options] | None:
-    """Return the kind of options whose first field the source contains."""
+    """Return the class of options whose first field is in the source."""
     return next((kind for kind, names in NAMES.items() if has(names[0])), None)
 
 
 def _is_default(name: str, value: object) -> bool:
-    """Return whether a value is the default or equal to it. A name of an enum's member never equals the default."""
+    """Return whether a value is the default, or equals the default.
+
+    A name of an enum's member never equals the default.
+    """
     return value is None or (isinstance(value, int) and value == _DEFAULTS.get(name))
 
 
 def _make(kind: type[Options], get: Callable[[str], Any]) -> Options:
-    """Return options from a function that returns the value of a name. None selects the default."""
+    """Return options whose values a given function returns for their names. None selects the default."""
     given = {name: value for name in NAMES[kind] if (value := get(name)) is not None}
     return options_from(**given) if kind is TensorMapOptions else kind(**given)

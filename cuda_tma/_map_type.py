@@ -127,7 +127,7 @@ class MapType:
 
     @property
     def box_dim(self) -> tuple[int, ...]:
-        """The map's box in tensor order, of which `box_count` boxes fill the tile. For im2col, it is the column."""
+        """The box of the map in tensor order; `box_count` boxes fill the tile. For im2col, the box is the column."""
         return (*self.tile_dim[:-1], box_extent(self.tile_dim[-1], self.data_type, self.swizzle))
 
     @property
@@ -213,7 +213,7 @@ class MapPointer:
 def box_bytes(parameters: Iterable[tuple[str, object]]) -> dict[str, int]:
     """Return the bytes of a load through each typed map, by the name of the parameter.
 
-    The argument contains (name, type) of every parameter.
+    The argument contains the pair (name, type) of every parameter.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The table of the options of tensor maps, from which their classes, keywords, flags, bits and reference are made.
+"""The table from which the classes, keywords, flags, bits and reference pages of the options are made.
 
 ``tools/write_options.py`` writes the files that contain the options as text: ``_option_fields.py`` and
 ``_make/doors.pxi``.
@@ -78,7 +78,7 @@ class Option(NamedTuple):
 
     @property
     def is_enum(self) -> bool:
-        """Whether the values of the option are members of an enum."""
+        """Return whether the values of the option are members of an enum."""
         return issubclass(self.type, IntEnum)
 
 

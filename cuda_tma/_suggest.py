@@ -60,8 +60,8 @@ def suggest(
 ) -> Suggestion:
     """Return the best swizzle and the largest legal box for a tile.
 
-    Among the swizzles that the driver accepts, choose the one with the fewest bank conflicts. Among equal swizzles,
-    prefer fewer loads, then less shared memory, then wider rows, then the simplest swizzle.
+    Among the swizzles that the driver accepts, choose the one with the fewest bank conflicts. Among swizzles with equal
+    conflicts, prefer fewer loads, then less shared memory, then wider rows, then the simplest swizzle.
 
     Parameters
     ----------

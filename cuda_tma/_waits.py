@@ -1,4 +1,4 @@
-"""The grouping of waits of single threads into the waiters that a report of a hang lists."""
+"""The function that groups the waits of single threads for the report of a hang."""
 
 from __future__ import annotations
 

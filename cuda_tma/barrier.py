@@ -1,9 +1,10 @@
 """The 64 bits of an mbarrier, and the place of each count in these bits: :func:`decode_barrier` and its inverse.
 
 PTX calls the word of an mbarrier opaque (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions:
-mbarrier"). It names the content: the phase, the pending and the expected count of arrivals, and the tx-count. The
-places of the counts were observed (driver 580, sm_90: ``record_barriers.py``). The observed places agree with the
-machine code that ptxas 13.0 emits for sm_90, in which ``mbarrier.init`` and ``mbarrier.pending_count`` are arithmetic.
+mbarrier"). The PTX ISA names the content of this word: the phase, the pending and the expected count of arrivals, and
+the tx-count. The places of the counts were observed (driver 580, sm_90: ``record_barriers.py``). The observed places
+agree with the machine code that ptxas 13.0 emits for sm_90, in which ``mbarrier.init`` and ``mbarrier.pending_count``
+are arithmetic.
 
 While a barrier is in use, its word is not in shared memory, and an ordinary load returns the earlier content
 (observed). ``mbarrier.inval`` and the end of the CTA write the word to shared memory.
@@ -23,7 +24,7 @@ _BITS = 64
 
 
 class BarrierField(NamedTuple):
-    """A run of bits in the word of an mbarrier: `width` bits from bit `low` on (0 is the least significant).
+    """A run of `width` bits in the word of an mbarrier, which begins at bit `low` (bit 0 is the least significant).
 
     A `negated` number is stored as ``2**width - value``, so that a decrement of the value is an addition. A `signed`
     number is negative in the upper half of its range.
@@ -47,7 +48,7 @@ class BarrierField(NamedTuple):
         return value - (1 << self.width) if self.signed and value >> (self.width - 1) else value
 
     def bits_of(self, value: int) -> int:
-        """Return a value in the bits of the field in the word."""
+        """Return the bits of the word that store a value in this field."""
         return (-value if self.negated else value) % (1 << self.width) << self.low
 
 

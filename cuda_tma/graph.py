@@ -176,10 +176,10 @@ class KernelNodeArgument:
     def value(self) -> TensorMapDescriptor | int | float | bool | bytes:
         """The argument as a Python object.
 
-        A map is a :class:`TensorMapDescriptor` of the node's 128 bytes, which keeps no tensor alive. Floats and bools
-        have their type. Integers (read as signed) and pointers are ints. If the kernel's name does not contain the type
-        of a parameter, 1, 2, 4 or 8 bytes are an int, and 128 bytes that could be a map are a map. Other bytes remain
-        bytes.
+        A map is a :class:`TensorMapDescriptor` of the node's 128 bytes, which keeps no tensor alive. Arguments with the
+        type of a float or a bool are Python floats and bools. Integers (read as signed) and pointers are ints. If the
+        kernel's name does not contain the type of a parameter, its size determines the type: 1, 2, 4 or 8 bytes are an
+        int, and 128 bytes that could be a map are a map. Other bytes remain bytes.
         """
         kind, size = self.parameter.type, len(self.raw)
         if isinstance(kind, MapType) or (kind is None and size == DESCRIPTOR_BYTES):

@@ -51,7 +51,7 @@ class MbarrierWait:
 
     @property
     def state(self) -> str:
-        """The arrivals and bytes that occurred, and those that are missing."""
+        """The arrivals and bytes that the barrier has received, and the arrivals and bytes that are missing."""
         return ", ".join(filter(None, (self._arrivals, self._bytes)))
 
     @property
@@ -99,7 +99,7 @@ class MbarrierWait:
 
     @property
     def rank(self) -> int:
-        """The explanatory value of the wait.
+        """The rank of the wait as an explanation of the hang.
 
         A wait for missing bytes ranks first, then a wait for some of the arrivals, and last a wait for all arrivals.
         """
@@ -211,7 +211,7 @@ class Hang:
 
     @property
     def first(self) -> Waiter:
-        """The waiter with the highest explanatory value."""
+        """The waiter whose wait explains the hang best."""
         return min(self.waiters, key=lambda waiter: waiter.awaits.rank)
 
     def _of_maps(self, waiter: Waiter) -> str:

@@ -43,7 +43,7 @@ class KernelParameter:
     def map_type(self) -> MapType:
         """The type of a typed map, or of the maps to which a pointer points.
 
-        Its ``options`` are the options of such maps.
+        The attribute ``options`` of the type contains the options of these maps.
 
         Raises
         ------

@@ -165,7 +165,7 @@ _INTEGER, _INTEGERS, _PAIRS = "int", "tuple[int, ...]", "tuple[tuple[int, int], 
 
 @cache
 def _getters(kind: Any) -> tuple[Callable[[Params], Any], Callable[[Params], Any]]:
-    """Return the functions that get the integers, and the functions that get the arrays."""
+    """Return the function that gets the integers of the parameters, and the function that gets their arrays."""
     names = {wanted: [f.name for f in dataclass_fields(kind) if f.type == wanted] for wanted in (_INTEGER, _INTEGERS)}
     return attrgetter(*names[_INTEGER]), attrgetter(*names[_INTEGERS])
 
@@ -173,7 +173,7 @@ def _getters(kind: Any) -> tuple[Callable[[Params], Any], Callable[[Params], Any
 def _is_plain(params: Params) -> bool:
     """Return whether all numbers already are ints.
 
-    This is the common case, and loops are the fastest test of decoded maps.
+    In the common case all numbers are ints, and loops are the fastest test of decoded maps.
     """
     kind: Any = type(params)  # The type is Any, because for mypy a dataclass is not hashable.
     get_integers, get_arrays = _getters(kind)

@@ -272,8 +272,8 @@ def load_cases(
 ) -> SearchStrategy[tuple[Params, np.ndarray, tuple[int, ...], tuple[int, ...]]]:
     """Return a Hypothesis strategy for (params, memory, coordinates, offsets) of loads that do not fault.
 
-    The memory is random bytes from address 0 to the end of the tensor. The coordinates extend outside the tensor on
-    every side.
+    The memory consists of random bytes from address 0 to the end of the tensor. The coordinates extend outside the
+    tensor on every side.
     """
     _require_hypothesis()
     from hypothesis import strategies as st

@@ -41,7 +41,7 @@ def fingerprint(launch: Launched, finding: Finding, sources: Sources) -> str:
 
 
 def _written(places: Sequence[Place], ptx_line: int, sources: Sources) -> str:
-    """Return the text of a statement with its file, or its line number if its text is not available."""
+    """Return the text and the file of a statement; if the text is not available, return the line number."""
     own, _ = statements(places, sources.generated)
     file, number = (own[0].file, own[0].line) if own else (str(sources.file), ptx_line)
     lines = sources.lines(file)

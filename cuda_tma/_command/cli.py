@@ -223,7 +223,7 @@ def _wrote(path: str, as_json: bool) -> int:
 
 
 def _check_plot(arguments: argparse.Namespace) -> None:
-    """Check the arguments that a picture needs, and refuse these arguments for the page of --html."""
+    """Check the arguments that a picture needs; with --html, refuse these arguments."""
     if arguments.picture not in _PICTURES:
         given = "none" if arguments.picture is None else repr(arguments.picture)
         raise Misuse(f"argument {{{','.join(_PICTURES)}}}: invalid choice: {given} (see cuda-tma plot --help)")
@@ -324,7 +324,7 @@ def _dtype_name(arguments: argparse.Namespace, params: Params) -> str:
 
 
 def _require_legal(params: Params, arguments: argparse.Namespace) -> None:
-    """Refuse a map without a picture: the driver refuses the map, or its bytes decode to another map."""
+    """Refuse a map without a picture, because the driver refuses the map, or its bytes decode to another map."""
     dtype_name = _dtype_name(arguments, params)
     if violations := check(params, arguments.compute_capability, dtype_name=dtype_name):
         shape = tuple(reversed(params.global_dim))

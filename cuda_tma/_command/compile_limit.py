@@ -1,4 +1,7 @@
-"""The limits on the time and memory of a compilation, which end the process, because NVRTC cannot be interrupted."""
+"""The limits on the time and the memory of a compilation.
+
+The process ends at a limit, because NVRTC cannot be interrupted.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def escape_unprintable() -> None:
 
 
 def print_styled(pieces: Iterable[tuple[str, str]]) -> None:
-    """Print pieces of text in their styles (names of rich), with colors on a terminal if rich is installed."""
+    """Print pieces of text in styles of rich, with colors if the output is a terminal and rich is installed."""
     pieces = [(printable(text), style) for text, style in pieces]
     try:
         if sys.stdout is None or not sys.stdout.isatty():

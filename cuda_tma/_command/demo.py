@@ -232,7 +232,7 @@ def blur(window: np.ndarray) -> np.ndarray:
 
 
 def with_zero_border(picture: np.ndarray) -> np.ndarray:
-    """Return the picture with a border of zeros, which the halos of all tiles contain."""
+    """Return the picture with a border of zeros, whose width is the halo of a tile."""
     return np.pad(picture, ((0, 0), (HALO, HALO), (HALO, HALO)))
 
 
@@ -282,7 +282,7 @@ def find_gpu() -> tuple[Device | None, str]:
 
 
 def find_way(emulate: bool) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
-    """Return a text about the chosen way to blur, and the function that blurs the picture."""
+    """Return a description of the method that blurs the picture, and the function that blurs the picture."""
     if emulate:
         return "Running on the emulator, because of --emulate.", blur_by_emulator
     gpu, reason = find_gpu()

@@ -1,4 +1,4 @@
-"""The 128 bytes of a tensor map in common formats, which are hex digits from various tools, or a file."""
+"""The parser of the 128 bytes of a tensor map, which are in a file, or in hex digits from various tools."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def parse_dump(text: str) -> bytes:
 
 
 def _prefixed_words(words: tuple[str, ...]) -> bytes:
-    """Convert words with a prefix ``0x``, whose number determines their size.
+    """Convert words with the prefix ``0x``; the number of words determines the size of each word.
 
     Leading zeros of a word may be missing, but at least one word must have more than half of its digits.
     """
@@ -100,7 +100,7 @@ def _plain_digits(groups: tuple[str, ...]) -> bytes:
 
 
 def _is_a_drivers(raw: bytes) -> bool:
-    """Return whether a driver may have created the map, so that every code in the map has a meaning."""
+    """Return whether every code in the map has a meaning, as in a map that a driver has created."""
     try:
         return not decode(raw).unexplained
     except TensorMapError:

@@ -1,6 +1,6 @@
 """The command ``cuda-tma explain``, which explains a CUDA error, a tensor map, or the 64 bits of an mbarrier.
 
-Every statement has a source, which is a rule, or the source in a row of the table of errors.
+Every statement has a source, which is a rule or a row of the table of errors.
 """
 
 from __future__ import annotations

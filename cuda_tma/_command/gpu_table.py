@@ -24,7 +24,7 @@ _LEFT_OUT = {
 
 
 def comparisons(outcome: Outcome) -> dict[str, int]:
-    """Return the number of occurrences of each result of a comparison, such as ``"equal"``."""
+    """Count the launches for each result of a comparison, such as ``"equal"``."""
     counts = Counter(launch.hardware.partition(":")[0] for launch in outcome.judged if launch.hardware)
     return dict(counts.most_common())
 

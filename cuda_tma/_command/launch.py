@@ -111,7 +111,7 @@ def _array(text: str) -> np.ndarray:
 
 
 def _loaded(path: str) -> np.ndarray:
-    """Return the numbers in a .npy file, where NumPy stores dtypes of ml_dtypes as bytes without a name (V)."""
+    """Return the numbers in a .npy file; NumPy stores a dtype of ml_dtypes as bytes without a name (V)."""
     try:
         with opened(path) as file:
             found = np.load(file, allow_pickle=False)
@@ -229,7 +229,7 @@ def _with_map(gpu: Device, number: int, given: Any) -> Any:
 
 
 def _check_maps(kernel: Kernel, given: list[Any]) -> None:
-    """Refuse an array for a tensor map whose box the kernel does not declare."""
+    """Refuse an array without options as a tensor map if the kernel does not declare the map's box."""
     for number, (parameter, each) in enumerate(zip(kernel.parameters, given, strict=False)):
         is_typed = isinstance(parameter.type, MapType)
         if parameter.size_bytes == _MAP_BYTES and not is_typed and isinstance(each, np.ndarray):

@@ -83,7 +83,7 @@ class Outcome:
 
 
 class Cause(NamedTuple):
-    """A finding in the first launch that has it, with the number of launches that have the same finding."""
+    """A finding with the first launch in which it occurs, and the number of launches that have the same finding."""
 
     launch: Launched
     finding: Finding

@@ -73,6 +73,6 @@ def _picture(timeline: Timeline, finding: Finding) -> str:
 
 
 def _sources(finding: Finding) -> Iterator[str]:
-    """Yield the statements of a finding in the form in which a timeline's spans name statements."""
+    """Yield the statements of a finding in the format in which the spans of a timeline contain statements."""
     for places in (finding.source, finding.other, *(places for _, places in finding.related)):
         yield from (f"{PurePath(place.file).name}:{place.line}" for place in places)

@@ -46,7 +46,7 @@ _DESCRIPTION = (
 
 
 def parser(runs: Mapping[str, Run]) -> argparse.ArgumentParser:
-    """Return the parser, whose result has the attribute ``run``: the function in `runs` for the command."""
+    """Return the parser; in its result, the attribute ``run`` is the function in `runs` for the command."""
     made = _Parser(prog="cuda-tma", description=_DESCRIPTION)
     made.add_argument("--version", action="version", version=f"cuda-tma {__version__}")
     commands = made.add_subparsers(required=True, metavar="COMMAND", dest="command")
@@ -148,7 +148,7 @@ def _add_access(command: argparse.ArgumentParser, text: str) -> None:
 
 
 def _add_map(command: argparse.ArgumentParser) -> None:
-    """Add the two forms of a map, which are its bytes, and a tensor with options."""
+    """Add the arguments for a map in its two forms: bytes, or a tensor with options."""
     command.add_argument("map", nargs="?", help=_MAP)
     group = command.add_argument_group("a map made from a tensor (all values in tensor order)")
     for option in OPTIONS:

@@ -90,7 +90,7 @@ _NEAR = 400  # The search includes at most 400 characters of a line, because a l
 
 
 def _errors(text: str) -> Iterator[tuple[int, CudaError]]:
-    """Yield each error with its place; an error that one line names in several ways occurs once."""
+    """Yield each error with its place; yield an error only once if one line names the error in several ways."""
     last: tuple[int, CudaError] | None = None
     for found in _ERROR.finditer(text):
         begin, end = found.span()
@@ -146,7 +146,7 @@ _NEEDED = ("global_dim", "box_dim", "global_strides")
 
 @dataclass
 class _Dump:
-    """The fields of one tensor map, which the search of a text collects."""
+    """The fields of one tensor map that the parser has found in a text."""
 
     values: dict[str, Any] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)

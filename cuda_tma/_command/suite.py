@@ -85,7 +85,7 @@ class Suite:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Read the marks of a test before it begins."""
+        """Read the marks of a test before the test begins."""
         self._expected = dict.fromkeys(_expected(item), False)
         return (yield)
 

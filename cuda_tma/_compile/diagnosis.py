@@ -91,7 +91,7 @@ def diagnose(log: str, source: str, file: str, name: str, target: str) -> Compil
 
 
 def _caller(error: re.Match[str], log: str) -> tuple[str, int] | None:
-    """Return the file and line of the user's code that instantiated an error in one of the package's headers."""
+    """Return the place in the user's code that instantiated a template of the package with an error."""
     if not error["file"].startswith(include_path()):
         return None
     following = _ERROR.search(log, error.end())
@@ -102,7 +102,7 @@ def _caller(error: re.Match[str], log: str) -> tuple[str, int] | None:
 def _reason(error: re.Match[str], log: str) -> str:
     """Return the reason why a function is deleted.
 
-    The package's headers state the reason as a deprecation with a warning.
+    The package's headers state the reason in the warning of a deprecation.
     """
     reasons = _DEPRECATED.findall(log[: error.start()]) if "deleted function" in error["text"] else []
     return f": {reasons[-1]}" if reasons else ""

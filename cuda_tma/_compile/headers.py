@@ -2,8 +2,8 @@
 
 NVRTC cannot list the files that it read. Therefore this module scans the text of a source, and of each header that it
 finds. The scan does not evaluate conditions, and reads includes in comments too. The result may therefore contain more
-files than the compiler reads. The result contains fewer files in two cases: ``__has_include`` of a macro, and an
-include of a macro, for which no kernel is kept.
+files than the compiler reads. The result lacks files in two cases: ``__has_include`` of a macro, and ``#include`` of a
+macro. For an ``#include`` of a macro, the package does not keep the kernel.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["headers_of"]
 
 
 class _Unknowable(Exception):
-    """The error that the included files are unknown.
+    """The error for a source whose included files are unknown.
 
-    The cause is an include that is not a file, a file that is too large, or directives with too many comments.
+    The cause is an include that does not name a file, a file that is too large, or directives with too many comments.
     """
 
 

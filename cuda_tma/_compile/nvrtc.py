@@ -1,7 +1,7 @@
 """The compilation of CUDA C++ to PTX and machine code by NVRTC, without a driver.
 
-NVRTC also reports constants, and the types of the kernel's parameters. To do so, it instantiates the templates of
-``signature.cuh`` for name expressions. The compilation includes ``signature.cuh`` automatically before the source.
+NVRTC also reports constants, and the types of the kernel's parameters. To report them, NVRTC instantiates the templates
+of ``signature.cuh`` for name expressions. The compilation includes ``signature.cuh`` automatically before the source.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def plain_name(name: str) -> str:
 def _own_name(name: str) -> tuple[str, bool]:
     """Cut a mangled name before its template arguments or parameters.
 
-    Also return whether it is the name of a template.
+    Also return whether the name is that of a template.
     """
     if not name.startswith("_Z") or len(name) > DEMANGLED_CHARACTERS:
         return "", False

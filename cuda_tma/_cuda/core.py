@@ -56,7 +56,7 @@ class ClosedWithoutHandle:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the stream is closed.
+        """Return whether the stream is closed.
 
         The package calls this getter with any stream.
         """
@@ -90,8 +90,8 @@ def core_descriptor(raw: bytes, address: int, owner: object) -> Any:
     The descriptor keeps `owner` alive.
 
     cuda.core creates descriptors only from views, and not for every data type. This function lets cuda.core create a
-    descriptor for a few bytes at the tensor's address, whose Buffer has the owner. The function then replaces the 128
-    bytes of that descriptor.
+    descriptor for a few bytes at the tensor's address; the Buffer of these bytes has the owner. The function then
+    replaces the 128 bytes of that descriptor.
     """
     memory = Buffer.from_handle(address, _ELEMENTS, owner=owner)
     view = StridedMemoryView.from_buffer(memory, (_ELEMENTS,), dtype=np.dtype(np.uint8))

@@ -1,4 +1,4 @@
-"""The reads of a known number of bytes from the socket between a program and the sanitizer's process."""
+"""Functions that read a known number of bytes from the socket between a program and the sanitizer's process."""
 
 from __future__ import annotations
 

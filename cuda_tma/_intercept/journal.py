@@ -37,7 +37,7 @@ UNFINISHED = "the process ended during this launch"
 
 
 class Journal:
-    """A writer of the events of this process to a file, without a delay. A forked process begins its own file.
+    """A sink that writes the events of this process to a file at once. A forked process begins its own file.
 
     Parameters
     ----------

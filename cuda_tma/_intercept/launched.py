@@ -84,8 +84,9 @@ class Launched:
 def with_report(
     launch: Launched, report: Report, seconds: float, ptx: str, lines: Lines, suppressions: Sequence[Suppression]
 ) -> Launched:
-    """Return a copy with a report, and with the texts that its findings quote. If no other line is known, the PTX is
-    one of the texts.
+    """Return a copy with a report, and with the texts that its findings quote.
+
+    If the findings name only lines of the PTX, the PTX is one of the texts.
     """
     report = suppressed(with_lines(report, lines, launch.launched_at), suppressions)
     quoted = {name: text for name, text in lines.sources.items() if name not in lines.embedded}

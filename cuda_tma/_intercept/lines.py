@@ -1,4 +1,4 @@
-"""The translation of lines in C++, which a program or a compiler wrote, to lines of the program."""
+"""The translation from lines of generated C++ to lines of the user's program."""
 
 from __future__ import annotations
 

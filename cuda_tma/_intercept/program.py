@@ -87,8 +87,9 @@ def _link_driver(folder: Path) -> None:
 
 
 def argv_of(command: Sequence[str]) -> list[str]:
-    """Return the command with the path of its program. The search begins in the folder of this Python, so that
-    ``python`` is this Python.
+    """Return the command with the path of its program.
+
+    The search begins in the folder of this Python, so that ``python`` runs the same interpreter.
 
     Raises
     ------

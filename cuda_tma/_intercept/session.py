@@ -97,8 +97,9 @@ class Session:
         generated: Collection[str] = (),
         kernel: Kernel | None = None,
     ) -> Report:
-        """Run a launch to its end, and check the launch unless a filter excludes it. The memory has the same content in
-        both cases.
+        """Run a launch to its end, and check the launch unless a filter excludes it.
+
+        The memory after the launch is the same with and without the check.
 
         Parameters
         ----------
@@ -175,9 +176,7 @@ class Session:
         return lambda: recorded
 
     def keep(self, kernel: Kernel) -> None:
-        """Store a kernel of the device for launches of the kernel's PTX, because the kernel has its parameters' types
-        from C++.
-        """
+        """Store a kernel, so that later launches of its PTX use the parameter types from the kernel's C++."""
         self._kernels[kernel.ptx, kernel.name] = kernel
 
     def begin(self, kernel_name: str, config: Config, runtime: str, *, is_judged: bool) -> Launched:
@@ -201,8 +200,9 @@ class Session:
             self.sink.ended(Launched(self._next(), kernel_name, runtime, skipped=reason, launched_at=launching_place()))
 
     def found(self, finding_at: Callable[[Place | None], Finding], runtime: str) -> None:
-        """Report an error of the program outside its launches. The given function returns the finding for the present
-        statement.
+        """Report an error of the program outside its launches.
+
+        The given function returns the finding for the present statement of the program.
         """
         place = launching_place()
         with self._lock:

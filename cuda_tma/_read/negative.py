@@ -1,6 +1,6 @@
 """The search for the C++ function of torch that detects a negative view.
 
-The corresponding Python method takes half the time of a map.
+The corresponding Python method takes half of the time in which the package makes a map.
 
 The method releases the GIL, warns, and may run Python code. The C++ function that the method calls,
 ``at::native::is_neg``, takes the ``at::Tensor`` in torch's Python object, whose address is in ``_cdata``. torch does
@@ -51,7 +51,7 @@ def answers_for_methods(torch: ModuleType, tensor_type: type) -> bool:
 
 
 def _offset(tensor: Any) -> int | None:
-    """Return the offset in the object at which the address in ``_cdata`` is."""
+    """Return the offset, in the object of a tensor, at which the address in ``_cdata`` is stored."""
     words = type(tensor).__basicsize__ // 8
     found = (ctypes.c_uint64 * words).from_address(id(tensor))
     return next((8 * place for place in range(2, words) if found[place] == tensor._cdata), None)

@@ -129,7 +129,7 @@ def tiles(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figur
 
 
 def _draw_tensor(axes: Any, params: TiledParams, division: Division, start: tuple[int, ...]) -> None:
-    """Draw every tile. If there is room, write its index and its coordinates into it."""
+    """Draw every tile. If there is room, write the tile's index and its coordinates into the tile."""
     from matplotlib.patches import Rectangle
 
     (wide, high), dims, counts = plane(division.box_dim, 1), plane(params.global_dim, 1), plane(division.counts, 1)

@@ -27,7 +27,7 @@ _FIRST = {"type": "BFLOAT16", "swizzle": "128B", "columns": 64, "rows": 32, "acc
 def explorer(params: Params | None = None) -> str:
     """Return a page with the place of each element and the bank conflicts, for a chosen box, swizzle and access.
 
-    The page works without a network, a library and a GPU.
+    The page needs no network, no library and no GPU.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ def title_of(params: Params) -> str:
 
 
 def _box_name(params: Params) -> str:
-    """Return the text of the map's box. If the delivered box differs, the text contains it too."""
+    """Return the text of the map's box. If a load delivers a different box, the text also contains that box."""
     extents = box_extents(params)
     if not isinstance(params, TiledParams):
         channels = "" if params.interleave else f"{extents[0]} channels x "

@@ -1,9 +1,9 @@
 """Pictures of a tensor map: the place of a tile in shared memory, its banks, and its box in the tensor.
 
 The pictures need matplotlib (the extra ``cuda-tma[plot]``). Every function draws into `figure`, or into a new figure,
-and returns the figure. The pictures show only possible loads. A tensor map that the driver always refuses, or whose box
-exceeds shared memory, raises a TensorMapError. A load that ends the context raises the TensorMapFault of
-:func:`cuda_tma.emulate.load`.
+and returns the figure. The pictures show only possible loads. For a tensor map that the driver always refuses, or whose
+box exceeds shared memory, the functions raise a TensorMapError. For a load that ends the context, the functions raise
+the TensorMapFault of :func:`cuda_tma.emulate.load`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _shown(params: Params) -> str:
 def _elements(params: Params, step: int) -> list[list[tuple[int, ...] | None]]:
     """Return an entry for every `step` bytes of each line of 128 bytes.
 
-    An entry is the element that starts at the bytes or covers them, or None.
+    An entry is the element that starts at these bytes or contains them, or None.
     """
     return [
         [
@@ -63,7 +63,7 @@ def _elements(params: Params, step: int) -> list[list[tuple[int, ...] | None]]:
 
 
 def _row_number(params: Params, index: tuple[int, ...]) -> int:
-    """Return the number of an element's row within the box, or with interleave within the slice."""
+    """Return the number of an element's row within the box; with interleave, return its number within the slice."""
     extents, number = box_extents(params), 0
     start = 0 if params.interleave else 1
     for i, n in zip(reversed(index[start:]), reversed(extents[start:]), strict=True):

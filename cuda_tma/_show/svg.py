@@ -1,6 +1,7 @@
 """SVG as text: its elements, the light and dark colors of pictures, and a page with one picture.
 
-The text in a picture remains text. A picture has its own background, so that it is readable on any page.
+A picture contains its text as characters, not as outlines. A picture has its own background, so that it is readable on
+any page.
 """
 
 from __future__ import annotations

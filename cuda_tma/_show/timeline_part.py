@@ -29,7 +29,7 @@ class Part(NamedTuple):
 
 
 def part_around(tracks: Sequence[Track], sources: Collection[str], steps: int) -> Part:
-    """Return the part around the last execution of each statement, or the first steps without an execution.
+    """Return the part around the last execution of each statement; without an execution, return the first steps.
 
     Parameters
     ----------

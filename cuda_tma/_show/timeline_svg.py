@@ -129,7 +129,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the picture with its label, height and content, which is a heading if `is_head`."""
+    """One row of the picture with its label, its height and its content; if `is_head` is true, the row is a heading."""
 
     label: str
     height: float
@@ -223,7 +223,8 @@ def _warps(track: Track, scale: Scale) -> Iterator[Row]:
 def _copies(track: Track, scale: Scale) -> Iterator[Row]:
     """Yield rows of copies.
 
-    Concurrent copies are in separate rows. If there are many copies, the function merges copies with similar begins.
+    Concurrent copies are in separate rows. If there are many copies, the function merges copies that begin at similar
+    steps.
     """
     lines = _packed(track.spans)
     if len(lines) > _MOST_LABELLED:
@@ -283,7 +284,7 @@ def _mbarrier(track: Track, scale: Scale) -> Iterator[Row]:
 
 
 def _lacking(track: Track, scale: Scale) -> Iterator[str]:
-    """Yield the expected bytes that have not arrived, as a bar whose height is their number."""
+    """Yield the expected bytes that have not arrived, as a bar whose height is the number of these bytes."""
     most = max((tx for _, _, tx in track.levels), default=0)
     for (begin, _, tx), (end, _, _) in _ends_of(track):
         if tx > 0 and most:

@@ -66,7 +66,7 @@ class _Watch:
         self._gone: deque[int] = deque()
 
     def arm(self, kernel: Kernel, address: int, watched: Watched, seconds: float) -> None:
-        """Pass the memory for reports to a kernel, whose variable for the memory is at an address."""
+        """Pass the memory for reports to a kernel, by a write to the kernel's variable at an address."""
         number = next(_numbers)
         with self._lock:
             while len(self._gone) > _MOST_GONE:
@@ -178,7 +178,7 @@ def arm(kernel: Kernel, source: str, file: str, watchdog_ms: int) -> None:
 def _variable_of(kernel: Kernel) -> int | None:
     """Return the address of the variable cuda_tma_watchdog (``watchdog.cuh``) in the kernel's module.
 
-    The address is that in the current context.
+    The address is valid in the current context.
     """
     library = _call("cuKernelGetLibrary", driver.CUkernel(int(kernel.handle)))
     result, address, _ = driver.cuLibraryGetGlobal(library, _VARIABLE)

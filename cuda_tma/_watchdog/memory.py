@@ -1,4 +1,4 @@
-"""The memory that a kernel's watchdog writes, in the layout of ``watchdog.cuh``, and the hangs that it reports.
+"""The memory that a kernel's watchdog writes in the layout of ``watchdog.cuh``, and the hangs that its records report.
 
 A ``static_assert`` checks the layout in the header, and a test compares that layout with the layout in this module.
 """

@@ -92,8 +92,8 @@ _SWIZZLE_REPEAT_BYTES = {swizzle: 8 * SPAN_BYTES.get(swizzle, 2) for swizzle in 
 def stored_transfer_bytes(params: Params) -> int:
     """Return the transfer size that the driver stores in word 16.
 
-    The stored size differs from the number for ``expect_tx``, because element strides round down in this field, but up
-    in a load. The driver refuses a map whose size exceeds 228 KiB.
+    The stored size differs from the number for ``expect_tx``: division by an element stride rounds down in this field,
+    but rounds up in a load. The driver refuses a map whose size exceeds 228 KiB.
     """
     if isinstance(params, TiledParams):
         rank = params.rank
@@ -107,8 +107,8 @@ def stored_transfer_bytes(params: Params) -> int:
 def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> bytes:
     """Return the descriptor of `params`, byte for byte as the driver encodes it.
 
-    The function does not check the values; call :func:`cuda_tma.check` for that. A number too large for its field
-    wraps.
+    The function does not check the values; call :func:`cuda_tma.check` for that. A number that is too large for its
+    field wraps around.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def stored_value(raw: bytes, field: Field) -> int:
 def with_value(raw: bytes, field: Field, value: int) -> bytes:
     """Return a descriptor with one field set to a value and all other bits unchanged.
 
-    A number too large for its field wraps, as in :func:`encode`.
+    A number that is too large for its field wraps around, as in :func:`encode`.
 
     Raises
     ------

@@ -90,7 +90,7 @@ def permuted(swizzle: int, image: np.ndarray) -> np.ndarray:
 def _data_of(layout: Rows, image: np.ndarray) -> np.ndarray:
     """Return the delivered bytes of a linear image as a view.
 
-    The shape of the image is (rows, pitch), and that of the view (rows, groups, bytes).
+    The shape of the image is (rows, pitch), and the shape of the view is (rows, groups, bytes).
     """
     taken = image[:, : layout.taken_bytes]
     if layout.group is None:

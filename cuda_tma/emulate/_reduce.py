@@ -45,8 +45,8 @@ _FLOAT64_NAN = np.uint64(0xFFF8_0000_0000_0000)
 def _add_float64(old: np.ndarray, new: np.ndarray) -> np.ndarray:
     """Return a sum of float64.
 
-    A NaN, also a signaling NaN, is returned unchanged. If both operands are NaNs, the NaN from shared memory is
-    returned.
+    If one operand is a NaN, the result is this NaN, even if it is a signaling NaN. If both operands are NaNs, the NaN
+    from shared memory is returned.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         total = old.view("<f8") + new.view("<f8")
@@ -70,7 +70,7 @@ def _bfloat16_as_float(bits: np.ndarray) -> np.ndarray:
 def _bfloat16_from_float(values: np.ndarray) -> np.ndarray:
     """Round float32 to bfloat16, ties to even.
 
-    The float32 in between does not change the sum of two bfloat16 values.
+    The intermediate rounding to float32 does not change the sum of two bfloat16 values.
     """
     bits = values.view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16

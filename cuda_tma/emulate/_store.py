@@ -120,7 +120,7 @@ def stored_rows(params: Params, check: bool) -> Rows:
 
 
 def visit_stored(params: Params, coordinates: Sequence[int]) -> Traversal:
-    """Return the traversal of a store or reduction. Raise a fault in the cases that only a load may have."""
+    """Return the traversal of a store or reduction. Raise a fault in the cases that are legal only for a load."""
     traversal = visit(params, coordinates)
     check_not_negative(coordinates)
     check_pixel_box_inside(params)

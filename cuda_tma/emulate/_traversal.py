@@ -189,7 +189,7 @@ def runs_of(params: TiledParams) -> np.ndarray:
 
 
 def _exact(bytes_apart: int) -> type:
-    """Return the dtype for sums of addresses at a distance.
+    """Return the dtype for sums of addresses that are at most `bytes_apart` bytes apart.
 
     Python's ints are used if 64 bits are too few.
     """

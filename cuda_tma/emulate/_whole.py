@@ -54,7 +54,7 @@ class Whole:
     def origin(self, coordinates: Sequence[int]) -> int | None:
         """Return the start of a box in bytes from ``global_address``.
 
-        Return None if the box is partly outside the tensor, or not on 16 bytes.
+        Return None if the box is partly outside the tensor, or does not start at a multiple of 16 bytes.
         """
         if len(coordinates) != len(self._last):
             return None

@@ -97,7 +97,7 @@ def _registers(written: ElementLayout, loaded: ElementLayout | None) -> Iterator
 
 
 def _counted_registers(count: int, verb: str) -> str:
-    """Return a number of registers as text, with the instruction that moves all of them if there is one."""
+    """Return a number of registers as text, with the instruction that moves all of these registers, if it exists."""
     registers = f"{count} register{'s' * (count > 1)}"
     return f"{registers} (tcgen05.{verb}.32x32b.x{count})" if count & count - 1 == 0 and count <= 128 else registers
 

@@ -57,12 +57,12 @@ class Comparison:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether both layouts are in the same space, with places of the same fields."""
+        """Return whether both layouts are in the same space, with places of the same fields."""
         return self.written.fields == self.read.fields
 
     @property
     def equal(self) -> bool:
-        """Whether every element has the same place in both layouts."""
+        """Return whether every element has the same place in both layouts."""
         return bool(self.same.all())
 
     @property
@@ -101,7 +101,10 @@ class Comparison:
             }
 
     def svg(self) -> str:
-        """Return a picture of both layouts. The label of an element that differs is the element at its place."""
+        """Return a picture of both layouts.
+
+        The label of an element that differs names the element that was written to its place.
+        """
         differs = ~self.same if self.is_comparable else np.zeros_like(self.same)
         sides = Side("written as", self.written, differs), Side("read as", self.read, differs, self.found)
         return side_by_side_svg(next(self._lines()), sides)
@@ -232,7 +235,7 @@ def compare(
 
 
 def _packed(given: ElementLayout, other: ElementLayout) -> ElementLayout:
-    """Return a layout of 32-bit values in tensor memory as packed elements, if the other's elements are narrower.
+    """Return a layout of 32-bit values in tensor memory as packed elements, if the other layout's are narrower.
 
     Threads pack two bf16 into each register before a store, and CuTe prints the target of the store with the type f32.
     """
@@ -259,7 +262,7 @@ def _layout(name: str, given: object, shape: tuple[int, int] | None) -> ElementL
 
 
 def _found(written: np.ndarray, read: np.ndarray) -> np.ndarray:
-    """Return for each place of the read the element that was written to the place."""
+    """Return, for each place of the read, the element that was written to this place."""
     rows, columns, fields = written.shape
     base = int(max(written.max(), read.max())) + 1
     keys = [(places * base ** np.arange(fields)[::-1]).sum(axis=-1).ravel() for places in (written, read)]

@@ -1,4 +1,4 @@
-"""Conversions between two fragments, which are another order of values or columns, or an exchange between threads."""
+"""Conversions between two fragments: another order of values or columns, or an exchange between threads."""
 
 from __future__ import annotations
 

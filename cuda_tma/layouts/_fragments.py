@@ -23,7 +23,8 @@ _LANES = 32
 def sums(row: Grid, column: Grid, bits: int) -> Places:
     """Return the places of C or D.
 
-    The order of a thread's values is two neighbors in a row, the row 8 below, and the next 8 columns.
+    A thread's values are in this order: two neighbors in a row, then the row that is 8 rows below, then the next 8
+    columns.
     """
     lane = row % 8 * 4 + column % 8 // 2
     return _of_warp(row, lane), column % 2 + row // 8 % 2 * 2 + column // 8 * 4
@@ -32,7 +33,8 @@ def sums(row: Grid, column: Grid, bits: int) -> Places:
 def factor(row: Grid, column: Grid, bits: int) -> Places:
     """Return the places of A.
 
-    The order of a thread's values is the elements of one register, the row 8 below, and the next 16 bytes.
+    A thread's values are in this order: the elements of one register, then the row that is 8 rows below, then the next
+    16 bytes.
     """
     each = 32 // bits
     lane = row % 8 * 4 + column // each % 4
@@ -42,7 +44,7 @@ def factor(row: Grid, column: Grid, bits: int) -> Places:
 def factor_b(row: Grid, column: Grid, bits: int) -> Places:
     """Return the places of B of ``mma``, transposed.
 
-    The order of a thread's values is the elements of one register, and the next 16 bytes.
+    A thread's values are in this order: the elements of one register, then the next 16 bytes.
     """
     each = 32 // bits
     return row * 4 + column // each % 4, column % each + column // (4 * each) * each

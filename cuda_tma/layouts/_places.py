@@ -24,7 +24,7 @@ __all__ = [
 
 
 def tile(params: Params, name: str = "") -> ElementLayout:
-    """Return the places of the elements of a box in shared memory, in bytes from the destination on.
+    """Return the places of the elements of a box in shared memory, in bytes from the start of the destination.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def loaded_16x64b(row: Grid, column: Grid, bits: int) -> Places:
 
 
 def loaded_16x256b(row: Grid, column: Grid, bits: int) -> Places:
-    """Return the places of ``tcgen05.ld.16x256b``: each 16 lanes have an accumulator of ``mma`` (documented)."""
+    """Return the places of ``tcgen05.ld.16x256b``: every 16 lanes contain an accumulator of ``mma`` (documented)."""
     lane, value = sums(row % 16, column, bits)
     return row // 32 * 32 + lane, value + row // 16 % 2 * 4 * _columns_of(column, 8)
 
@@ -96,7 +96,7 @@ def loaded_16x256b(row: Grid, column: Grid, bits: int) -> Places:
 def loaded_16x128b(row: Grid, column: Grid, bits: int) -> Places:
     """Return the places of ``tcgen05.ld.16x128b`` (documented).
 
-    The order is an element, the row 8 below, and the next 4 columns.
+    The values are in this order: one element, then the row that is 8 rows below, then the next 4 columns.
     """
     lane, value = row % 8 * 4 + column % 4, row // 8 % 2 + column // 4 * 2
     return row // 32 * 32 + lane, value + row // 16 % 2 * 2 * _columns_of(column, 4)

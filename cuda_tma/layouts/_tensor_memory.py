@@ -100,7 +100,7 @@ class Fragment(NamedTuple):
     def _of_addresses(self, offset: Grid) -> np.ndarray:
         """Return the lane, the column and the part of each element.
 
-        The low bits of a narrow value's offset are its part.
+        The low bits of the offset of a narrow value are its part of the column.
         """
         each = 32 // (self.bits * self.packed)
         address = offset // each + self.layout.base
@@ -180,7 +180,7 @@ def fragment(name: str) -> Fragment | None:
 
 
 def packed(name: str, other: str) -> Fragment | None:
-    """Return a layout of 32-bit values as one of packed elements, of which the other layout has one in each place.
+    """Return a layout of 32-bit values as a layout of packed elements, which have the type of the other layout.
 
     Return None if the values are not addresses (``tmem``) of 32 bits, or if the elements of the other have 32 bits.
     """
@@ -191,7 +191,7 @@ def packed(name: str, other: str) -> Fragment | None:
 
 
 def scale_factors(row: Grid, column: Grid, bits: int) -> tuple[Grid, Grid, Grid]:
-    """Return the scales of some rows: each of 32 lanes has a row in each column, whose bytes are the scales of the row.
+    """Return the places of scales: in each column, each of 32 lanes contains the scales of one row as bytes.
 
     Each further group of 32 lanes has the same scales, which ``tcgen05.cp.32x128b.warpx4`` writes.
     """
@@ -199,7 +199,7 @@ def scale_factors(row: Grid, column: Grid, bits: int) -> tuple[Grid, Grid, Grid]
 
 
 def scales_in_tiles(row: Grid, column: Grid, bits: int) -> tuple[Grid]:
-    """Return the byte of each scale in memory, in tiles of 128 rows and 4 scales, which are 32 rows of 16 bytes.
+    """Return the byte of each scale in memory, in tiles of 128 rows and 4 scales, stored as 32 rows of 16 bytes.
 
     The tiles of the same rows are adjacent. ``tcgen05.cp.32x128b.warpx4`` copies a tile to tensor memory.
     """

@@ -1,4 +1,4 @@
-"""Divisions of CuTe layouts by tilers, and thread-value layouts of tiles. They need ``tensor-layouts``."""
+"""Divisions of CuTe layouts by tilers, and thread-value layouts of tiles. The functions need ``tensor-layouts``."""
 
 from __future__ import annotations
 

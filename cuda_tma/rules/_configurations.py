@@ -78,7 +78,7 @@ NO_DIRECTIVES = Directives()
 
 
 def directives_of(attributes: Mapping[str, Sequence[Any]]) -> Directives:
-    """Return the directives of a kernel from a mapping of their names, without the dot, to their numbers."""
+    """Return the directives of a kernel from a mapping of names (without the dot) to numbers."""
 
     def numbers(name: str) -> Extents | None:
         given = attributes.get(name)
@@ -111,7 +111,7 @@ def no_configuration(given: object) -> TypeError:
 
 
 def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a configuration in a mapping, with three extents each.
+    """Return the fields of a configuration that a mapping contains, each with three extents.
 
     Raises
     ------

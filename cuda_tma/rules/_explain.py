@@ -248,7 +248,7 @@ def _bytes_of_row(t: _Terms, v: Violation) -> str:
 
 
 def _enum_name(parameter: str, value: Any) -> str:
-    """Return ``3 ("128B")`` for a driver value of an enum. Return any other value itself."""
+    """Return ``3 ("128B")`` for a driver value of an enum. Return any other value unchanged."""
     enum = PARAMETER_ENUMS.get(parameter)
     if enum is None or value not in _values(enum):
         return str(value)

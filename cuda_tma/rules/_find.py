@@ -2,8 +2,8 @@
 
 Each rule has one function, which returns the findings in a tensor map.
 
-The functions `within` and `member` return the simple functions. The other functions follow in the order of the driver's
-arguments. Most maps are legal, so each function is fast for a legal map.
+The functions `within` and `member` make the functions of simple rules. The other functions follow in the order of the
+driver's arguments. Most maps are legal, so each function is fast for a legal map.
 """
 
 from __future__ import annotations

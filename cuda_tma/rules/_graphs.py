@@ -38,7 +38,7 @@ def refused_node(error: str, kernel: str, verb: str) -> str:
 def programmatic() -> ValueError:
     """Refuse an attribute for launches on streams.
 
-    In a graph, it is a kind of edge, which only a capture adds.
+    In a graph, this attribute is a kind of edge, which only a capture adds.
     """
     return ValueError(
         "programmatic_stream_serialization applies to launches on a stream, not to a node. Capture the launch instead: "

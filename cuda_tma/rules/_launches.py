@@ -41,7 +41,7 @@ def tensor(where: str, map_type: MapType, error: TensorMapError) -> TensorMapErr
 def other_elements(map_type: MapType, dtype: str) -> TensorMapError:
     """Refuse a tensor whose elements have another type.
 
-    As a deliberate reinterpretation, a map of the tensor would be accepted.
+    The package would accept a map of the tensor as a deliberate reinterpretation.
     """
     name, wanted = map_type.data_type.short_name, float_dtype(map_type.data_type)
     return TensorMapError(

@@ -16,7 +16,10 @@ from ..enums import TensorMapAllocationClass, TensorMapDataType
 
 
 def no_tensor(value: object) -> TensorMapError:
-    """Refuse an object without the protocols. A class object has only the protocols of its instances."""
+    """Refuse an object that supports no protocol for tensors.
+
+    A class has the methods of the protocols only for its instances.
+    """
     name = f"a {type(value).__module__}.{type(value).__qualname__}"
     why = f"{name} is not a tensor: it has neither __dlpack__ nor __cuda_array_interface__"
     why = f"{shown(value)} is not a tensor" if isinstance(value, type) else why
@@ -80,7 +83,7 @@ def beyond_64_bits(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> T
 
 
 def buffer_strides(strides: tuple[int, ...]) -> TensorMapError:
-    """Refuse a view whose strides reach elements before the begin of its Buffer."""
+    """Refuse a view whose strides reach elements before the start of its Buffer."""
     return TensorMapError(f"view() of strides {strides}: a Buffer begins at the first element; pass a copy")
 
 
@@ -286,7 +289,7 @@ def no_context() -> TensorMapError:
 
 
 def driver_failure(error: str, number: int) -> TensorMapError:
-    """Return the error for a failure that no argument caused. A wrong argument has CUDA_ERROR_INVALID_VALUE."""
+    """Return the error for a failure that no argument caused. A wrong argument causes CUDA_ERROR_INVALID_VALUE."""
     return TensorMapError(f"the driver's encoder failed with {error}, for any arguments{explain_error(number)}")
 
 

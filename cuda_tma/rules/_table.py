@@ -4,8 +4,9 @@
 finds violations. The rows are in the order of the driver's arguments. The command ``python tools/write_rules.py``
 writes this table and the table of :mod:`cuda_tma.rules._warnings` to ``docs/rules.md``.
 
-The driver refuses a map that breaks a rule with an error. If the driver accepts a map that its documentation forbids,
-the rule is a warning. Rules for compute capability 10.0 and later are documented, but not verified on hardware.
+The driver refuses a map that breaks a rule, and returns an error. If the driver accepts a map that its documentation
+forbids, the rule is a warning. Rules for compute capability 10.0 and later are documented, but not verified on
+hardware.
 """
 
 from __future__ import annotations

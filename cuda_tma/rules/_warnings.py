@@ -23,7 +23,10 @@ _LARGE_CLASS_BYTES = 128 * 1024
 
 
 def _has_rows(m: TensorMap) -> bool:
-    """Return whether dimension 0 has a size in bytes. If it has none, a rule reports the reason."""
+    """Return whether the size of dimension 0 in bytes is known.
+
+    If the size is unknown, another rule reports the reason.
+    """
     return bool(m.p.global_dim) and m.bits > 0 and m.p.interleave in range(len(I))
 
 
@@ -64,7 +67,7 @@ def _narrow_row(m: TensorMap) -> Findings:
 def _overlap(m: TensorMap) -> Findings:
     """Find overlaps of a map's dimensions.
 
-    In the order of strides, each dimension must begin after the end of the smaller ones.
+    In ascending order of strides, each dimension must begin after the end of the dimensions with smaller strides.
     """
     if not _has_rows(m):
         return ()

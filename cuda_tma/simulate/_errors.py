@@ -6,7 +6,7 @@ __all__ = ["ParseError", "TimeLimitReached", "UnsupportedInstruction"]
 
 
 class ParseError(ValueError):
-    """The exception for a text that is not PTX, or whose PTX the simulator does not support.
+    """The exception for a text that is not PTX, or that contains PTX which the simulator does not support.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ def _parts(text: str) -> tuple[str, str, str]:
 def _names(finding: Finding, pattern: str) -> Iterator[str]:
     """Yield each place of a finding as ``file:line``, and the mangled and plain names of its functions.
 
-    A path has the number of folders of the pattern.
+    Each path has the same number of folders as the pattern.
     """
     for place in (*finding.source, *finding.other):
         yield f"{_end(place, pattern.count('/'))}:{place.line}"

@@ -8,8 +8,8 @@ Add ``pytest_plugins = ["cuda_tma.simulate.fixture"]`` to the outermost ``confte
         assert np.array_equal(out, 2 * given)
 
 An error of a kernel fails the test, and advice is a warning of pytest. An error in the teardown of another fixture is
-an error of the test's teardown. A test that skips after an error fails. A mark on a test, class or module changes the
-settings of the device:
+an error of the test's teardown. A test also fails if it skips after an error. A mark on a test, class or module changes
+the settings of the device:
 
     @pytest.mark.simulated_gpu(strict=True, schedules=4, advice=False, suppressions=["race:scale.cu:7:an estimate"])
 

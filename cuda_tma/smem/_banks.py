@@ -24,7 +24,7 @@ _LARGEST_BYTES = 64 * MAX_SMEM_BYTES
 
 
 def bank_conflicts(params: Params, access: str) -> int:
-    """Return the bank conflicts (ways) of a warp's read of the box, which are the most wavefronts of such a read.
+    """Return the bank conflicts (ways) of a warp's read of the box: the largest number of wavefronts of such a read.
 
     Shared memory has 32 banks of 4 bytes. Reads of different 4-byte words in one bank are serialized. The result 1
     means that the read has no conflict.

@@ -28,7 +28,7 @@ _W128_PIXELS = 128  # The mode im2col::w::128 ignores pixels_per_column (PTX ISA
 
 
 def chunk_elements(data_type: int) -> int:
-    """Return the unit of a row in elements, of which the length of a row of the box must be a multiple.
+    """Return the number of elements of which each row of the box must have a multiple.
 
     Without interleave, the innermost coordinate must also be a multiple of the unit.
 
@@ -55,7 +55,7 @@ def _bits(params: Params) -> int:
 
 
 def bytes_along(params: Params, elements: Any) -> Any:
-    """Return the bytes of a number (or array of numbers) of elements of dimension 0, or with interleave of slices."""
+    """Return the bytes of a number (or array of numbers) of elements of dimension 0, or of slices with interleave."""
     return elements * (slice_bytes(params) * 8 or _bits(params)) // 8
 
 
@@ -71,7 +71,7 @@ def tensor_bytes(params: Params) -> int:
 
 
 def group_bytes(params: Params) -> tuple[int, int] | None:
-    """Return the bytes of data, and of shared memory, of 16 packed elements, or None for types of whole bytes."""
+    """Return the bytes of data and of shared memory for 16 packed elements, or None for types of whole bytes."""
     return _element(params).group_bytes
 
 
@@ -226,7 +226,7 @@ def smem_bytes(params: Params) -> int:
 def smem_alignment(params: Params) -> int:
     """Return the alignment in bytes that the offsets of this module assume for the destination in shared memory.
 
-    The hardware accepts any multiple of 128. But a swizzle depends on address bits. At a lower alignment than the
+    The hardware accepts any multiple of 128. However, a swizzle depends on address bits. At a lower alignment than the
     result (256, 512 or 1024 bytes), the box does not begin at the start of the pattern.
     """
     check_params(params)

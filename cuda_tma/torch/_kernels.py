@@ -58,7 +58,7 @@ class KnownKernels:
         self._lock = Lock()
 
     def __getitem__(self, given: Any) -> Known:
-        """Return the kernel. Compile it on first use."""
+        """Return the kernel. Compile the kernel on first use."""
         known = self._known.get(id(given))
         if known is not None:
             return known

@@ -1,5 +1,6 @@
-"""The adapter of CuPy. The driver library's CUDA runtime replaces the runtime of CuPy's wheels, and kernels keep their
-lines.
+"""The adapter of CuPy.
+
+The driver library's CUDA runtime replaces the runtime of CuPy's wheels, and kernels keep their line information.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The adapter of CuTe DSL, whose compiled host function runs unchanged, with the PTX of its machine code.
+"""The adapter of CuTe DSL.
+
+The compiled host function runs unchanged, and the simulator runs the PTX of its machine code.
 
 The host function calls a CUDA runtime inside CuTe DSL's library, and the driver library replaces that runtime. The
 compiler of CuTe DSL embeds machine code, and can write the code and its PTX to files.
@@ -28,7 +30,7 @@ _NAMED = re.compile(r"dump-(cubin|ptx)-path='?([^\s'}]+)")
 
 
 def set_environment() -> None:
-    """Set the variables that CuTe DSL's compiler reads at its import, for line information and no programs on disk."""
+    """Set environment variables that CuTe DSL reads at its import, for line information, and for no disk cache."""
     os.environ.update(_ENVIRONMENT)
 
 

@@ -1,5 +1,6 @@
-"""Torch tensors as arguments of CuTe DSL, which reads their address from DLPack. The adapter replaces this address by
-the GPU's.
+"""Torch tensors as arguments of CuTe DSL, which reads their address from DLPack.
+
+The adapter replaces this address by the address on the GPU.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def _entry(image: bytes, at: int, stop: int) -> tuple[Entry, int]:
 
 
 def ptx_for(image: bytes, compute_capability: tuple[int, int]) -> str | None:
-    """Return the PTX that the driver would compile for a device, which has the highest architecture that the device
+    """Return the PTX that the driver would compile for a device: the text with the highest architecture that the device
     supports.
 
     If two texts have the same architecture, the text with architecture-specific features (``sm_90a``) takes precedence.

@@ -17,8 +17,8 @@ def keep(code: bytes, ptx: str) -> None:
 def ptx_of_code(code: bytes) -> str | None:
     """Return the PTX of machine code, or None if its PTX is not known. If there are several texts, return the newest.
 
-    A program does not pass the size of an image, which may be shorter than the stored code, or padded. The function
-    therefore compares the bytes that both have in common.
+    A program does not pass the size of an image. The image may be shorter than the stored code, or padded. The function
+    therefore compares the bytes that the image and the stored code have in common.
     """
     for known, ptx in reversed(_kept):
         size = min(len(known), len(code))

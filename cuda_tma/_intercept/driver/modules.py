@@ -1,6 +1,4 @@
-"""The modules that a program loads, with their functions, and with kernels whose variables have the library's
-addresses.
-"""
+"""The modules that a program loads, with their functions and kernels, and with the addresses of their variables."""
 
 from __future__ import annotations
 

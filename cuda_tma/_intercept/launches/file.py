@@ -194,7 +194,8 @@ def write_recording(
 ) -> int:
     """Write a complete file of recorded launches, or no file. Return the number of launches.
 
-    A link remains a link. A pipe or a device, such as /dev/null, is not replaced but receives the bytes.
+    A symbolic link is not replaced; the function writes to the target of the link. A pipe or a device, such as
+    /dev/null, is not replaced but receives the bytes.
 
     Raises
     ------

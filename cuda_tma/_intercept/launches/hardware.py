@@ -1,8 +1,8 @@
 """The outcome of a launch on a GPU, compared with the outcome on the simulator.
 
 The comparison is byte for byte. If PTX leaves the result of an instruction undefined, elements may differ within a
-bound. The bound limits the difference, divided by the larger of two values: the magnitude of the element, and the root
-mean square of the written elements.
+bound. The bound limits the relative difference: the difference divided by the larger of the element's magnitude and the
+root mean square of the written elements.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The adapter of numba-cuda, whose kernels use the driver library. The adapter adds the lines of the program.
+"""The adapter of numba-cuda, whose kernels use the driver library. The adapter adds line information to the kernels.
 
 A kernel on disk has no line information, and may be machine code. With the adapter, numba-cuda therefore does not read
 kernels from disk.
@@ -37,7 +37,10 @@ def install() -> Patches:
     set_flags = DIBuilder._set_module_flags
 
     def set_flags_of_nvvm(self: Any) -> None:
-        """Let NVVM link kernels with lines and C++ with lines. NVVM refuses inputs whose flags behave differently."""
+        """Let NVVM link kernels and C++ that both have line information.
+
+        NVVM refuses inputs whose module flags have different behaviors.
+        """
         constant = self._const_int
         self._const_int = lambda value, bits=32: constant(_ERROR if value == _WARNING else value, bits)
         set_flags(self)

@@ -1,10 +1,11 @@
 """The two files of a captured launch.
 
-The first contains the launch and the memory before it, and the second the memory that the GPU has changed.
+The first file contains the launch and the memory before the launch. The second file contains the memory that the GPU
+has changed.
 
-The file ``library/captures.c`` writes both files. Each is a sequence of parts, which have a tag and a size of 8 bytes
-each, and then the bytes. A program may write arbitrary bytes into the folder of its session, so the reader checks every
-size, and the total of the sizes.
+The file ``library/captures.c`` writes both files. Each file is a sequence of parts. A part consists of a tag of 8
+bytes, a size of 8 bytes, and its content. A program may write arbitrary bytes into the folder of its session, so the
+reader checks every size, and the total of the sizes.
 """
 
 from __future__ import annotations

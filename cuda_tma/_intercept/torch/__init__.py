@@ -1,7 +1,8 @@
-"""The adapter of torch for ``device="cuda"`` without a GPU. Tensors are in this machine's memory, and report the
-simulated GPU.
+"""The adapter of torch for ``device="cuda"`` without a GPU.
 
-The operators of torch run on the CPU. A kernel accesses the memory of the same tensors.
+Tensors are in this machine's memory, and report the simulated GPU.
+
+The operators of torch run on the CPU. A kernel on the simulator accesses the memory of these tensors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Sums and products of 16-bit tensors, which are accumulated in float32 as on a GPU.
 
-Some operators of torch for the CPU accumulate in 16 bits. With them, the gradients of `layer_norm` differ from CUDA's
-by ten times the rounding. A script that compares a right kernel with torch would therefore report an error.
+Some operators of torch for the CPU accumulate in 16 bits. With sums in 16 bits, the gradients of `layer_norm` differ
+from those of CUDA by ten times the rounding error. A script that compares a right kernel with torch would therefore
+report an error.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ _NAMES = frozenset(
 
 
 def accumulated(function: Callable[..., Any], arguments: tuple, keywords: dict[str, Any]) -> Any:
-    """Run an operator of torch. Use float32 if it accumulates, and if all its tensors are on the GPU and of one 16-bit
-    type.
+    """Run an operator of torch.
+
+    Use float32 if the operator accumulates, and if all its tensors are on the GPU and have the same 16-bit type.
     """
     half = _half(function, arguments, keywords)
     if half is None or keywords.get("out") is not None:

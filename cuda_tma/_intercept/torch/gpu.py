@@ -1,5 +1,4 @@
-"""The module ``torch.cuda`` for the simulated GPU, with its properties, and with streams and events without any
-delay."""
+"""The replacement of the module ``torch.cuda`` for the simulated GPU, with the GPU's properties, streams and events."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Features of torch that the simulated GPU does not support. Each raises an error with its name. Functions to compile
-run uncompiled.
+"""Features of torch that the simulated GPU does not support.
+
+Each of these features raises an error that contains the name of the feature. Functions that torch would compile run
+uncompiled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Products with block scales on the CPU: ``torch._scaled_mm``, which torch has only for GPUs, and those of cuBLAS.
+"""Products with block scales on the CPU, for ``torch._scaled_mm``, which torch has only for GPUs, and for cuBLAS.
 
-The scales of 128 rows and four blocks of K are 512 bytes: row r has four adjacent bytes, from byte 16 * (r % 32) + 4 *
-(r // 32) on. Source: cuBLAS, "1D Block Scaling Factors Layout".
+The scales of 128 rows and four blocks of K occupy 512 bytes: the four bytes of row r begin at byte 16 * (r % 32) + 4 *
+(r // 32). Source: cuBLAS, "1D Block Scaling Factors Layout".
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def scaled_mm(
 ) -> Any:
     """Return the product of A, [rows, K], and B, [K, columns], plus a bias, in the given type (default: the type of A).
 
-    Packed elements of e2m1 have a scale of e4m3 for each 16; other elements have a scale of ue8m0 for each 32.
+    Packed elements of e2m1 have one e4m3 scale for every 16 elements; other elements have one ue8m0 scale for every 32.
     """
     product = scaled_product(a, b.t(), a_scales, b_scales, a.dtype is _PACKED)
     product = product if bias is None else product + bias.float()

@@ -66,9 +66,7 @@ def _without_torch_functions() -> Any:
 
 
 def _scratch(metadata: Any, programs: int, stream: Any) -> list[Any]:
-    """Return the last two arguments of every kernel, which are the memory that the kernel needs in addition to the
-    user's.
-    """
+    """Return the last two arguments of every kernel, which are memory that the kernel itself needs."""
     ctas = programs * getattr(metadata, "num_ctas", 1)
     return [
         _allocated(metadata.global_scratch_size * ctas, metadata.global_scratch_align, _allocation._allocator, stream),

@@ -1,7 +1,7 @@
 """The correction of source lines in Triton's PTX.
 
-LLVM counts the lines of an inline assembly from the line of its statement on. The second instruction of a `tl.load`
-therefore has the line after the statement. Triton makes most of its accesses by inline assembly.
+LLVM counts the lines of an inline assembly, and begins with the line of its statement. The second instruction of a
+`tl.load` therefore has the line after the statement. Triton makes most of its accesses by inline assembly.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class WideCublasLt(CublasLt):
 
 
 def _product(a: Any, b: Any, adds_narrow: bool) -> Any:
-    """Return ``a @ b.T`` in float32. The sums of e4m3 and e5m2 are those of tensor cores."""
+    """Return ``a @ b.T`` in float32. Sums of e4m3 and e5m2 have the precision of tensor cores."""
     import torch
 
     names = {torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}
@@ -81,7 +81,7 @@ def _product(a: Any, b: Any, adds_narrow: bool) -> Any:
 
 
 def _tile(left: FloatArray, right: FloatArray, names: tuple[str, str]) -> FloatArray:
-    """Return the product of at most `_M` by `_N` elements, as a sum over the instructions in order."""
+    """Return the product of at most `_M` by `_N` elements, with the results of the instructions added in order."""
     sums: Any = None
     for k in range(0, left.shape[1], _K):
         some = slice(k, k + _K)

@@ -1,7 +1,7 @@
 """The engine of asynchronous operations, each of which takes effect in one or two stages.
 
 An operation may take effect at any time between its instruction and the wait for the operation. A kernel must be
-correct for each possible time. The order of the launch chooses the time. In the order ``early``, an operation takes
+correct for each possible time. The order of the launch determines the time. In the order ``early``, an operation takes
 effect at once. In the order ``late``, an operation takes effect when no thread can continue without the operation. In
 the order ``random``, an operation takes effect at a random time, which the seed determines.
 """
@@ -143,7 +143,7 @@ class Engine:
 
     @property
     def is_busy(self) -> bool:
-        """Whether an operation is pending."""
+        """Return whether an operation is pending."""
         return bool(self._pending)
 
     def maybe_complete(self) -> None:
@@ -154,7 +154,7 @@ class Engine:
     def complete_one(self) -> bool:
         """Complete a pending operation of each cluster, because no thread can continue.
 
-        Return False if no operation is pending. Clusters that continue together run faster.
+        Return False if no operation is pending. The simulator runs faster if clusters continue together.
         """
         chosen: dict[int, Operation] = {}
         for operation in self._pending if self._random is None else self._shuffled(self._random):
@@ -175,7 +175,7 @@ class Engine:
             pass
 
     def complete_reads_of(self, ctas: range) -> None:
-        """Complete the reads of `ctas`, which release their shared memory."""
+        """Complete the reads of `ctas`, so that the CTAs may reuse the shared memory that was read."""
         for operation in self._pending:
             if any(cta in ctas for cta in operation.ctas):
                 operation.advance(1)

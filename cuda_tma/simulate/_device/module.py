@@ -72,7 +72,7 @@ def _fill_references(variable: Variable, data: np.ndarray, addresses: dict[str, 
 
 
 def entry_of(module: Module, name: str) -> str:
-    """Return the name in PTX of the kernel whose name in PTX or in C++ is given."""
+    """Return the PTX name of a kernel from its name in PTX or in C++."""
     entries = [head.name for head in module.functions.heads() if head.kind == "entry"]
     found = [name] if name in entries else [entry for entry in entries if plain_name(entry) == name]
     if len(found) == 1:

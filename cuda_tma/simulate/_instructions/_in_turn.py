@@ -64,7 +64,7 @@ def _accumulated(ufunc: np.ufunc) -> Scan:
 
 
 def _of_integers(ufunc: np.ufunc) -> Scan:
-    """Return a scan of integers, because the min and max of floats in PTX differ from those of NumPy."""
+    """Return a scan only for integers, because the min and max of floats in PTX differ from those of NumPy."""
     scan = _accumulated(ufunc)
     return lambda there, values: scan(there, values) if values.dtype.kind in "iu" else None
 

@@ -1,4 +1,4 @@
-"""Reads by ``shfl.sync`` of the registers of lanes that do not execute it, which return undefined values."""
+"""Reads by ``shfl.sync`` of registers in lanes that do not execute the instruction, which return undefined values."""
 
 from __future__ import annotations
 

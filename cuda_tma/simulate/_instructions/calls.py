@@ -68,7 +68,7 @@ class CallSite:
 
 
 def _operand(code: Code, variable: Variable) -> Operand:
-    """Return the operand for a parameter or result inside the function; such registers are its first registers."""
+    """Return the operand inside the function for a parameter or result; a register is one of its first registers."""
     if variable.space != "reg":
         return Symbol(variable.name)
     declared = (*code.function.returns, *code.function.params)

@@ -27,7 +27,10 @@ class Rows:
         self._space, self._instruction = space_of(binder.instruction.opcode), binder.instruction
 
     def __call__(self, group: Group, warps: Warps, kind: str, values: np.ndarray | None = None) -> np.ndarray:
-        """Return the rows, [warps, rows], as indices of 16-byte items of `Memory.shared`. A write has `values`."""
+        """Return the rows, [warps, rows], as indices of 16-byte items of `Memory.shared`.
+
+        For a write, `values` contains the written values.
+        """
         addresses = self._address(group, warps.whole).reshape(-1, WARP)[:, : self._lanes].ravel()
         givers = (warps.numbers[:, None] * WARP + np.arange(self._lanes)).ravel()
         memory = group.parts.memory

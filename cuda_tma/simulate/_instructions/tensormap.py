@@ -87,9 +87,9 @@ def _map(issue: Issue, space: str, address: int, kind: str) -> np.ndarray:
 def _changed(raw: bytes, field: str, dimension: int | None, value: int) -> bytes:
     """Return the bytes of a tensor map after one field is replaced.
 
-    All other bits stay the same. A dimension beyond the rank of the map also has fields, which apply if the rank grows.
-    A kernel may replace these fields (measured on an H200, with global_dim 2 to 4 and global_stride 3 of a map of rank
-    2). CUTLASS replaces such fields for each group of a GEMM (cute/arch/copy_sm90_desc.hpp).
+    All other bits stay the same. A dimension beyond the rank of the map also has fields, which apply if the rank
+    increases. A kernel may replace these fields (measured on an H200, with global_dim 2 to 4 and global_stride 3 of a
+    map of rank 2). CUTLASS replaces such fields for each group of a GEMM (cute/arch/copy_sm90_desc.hpp).
     """
     mode = type(codec.decode(raw))
     row = RANK if field == "rank" else _row(mode, field, dimension)
@@ -114,7 +114,7 @@ def _check_value(field: str, dimension: int | None, value: int) -> None:
 
 
 def _row(mode: type[Params], field: str, dimension: int | None) -> Field:
-    """Return the table's entry for a field, for a tensor map of a given mode and the largest rank."""
+    """Return the table's entry for a field of a tensor map that has a given mode and the largest rank."""
     rows = {row.index: row for row in fields(mode, MAX_RANK) if row.name == _FIELDS[field]}
     if not rows:
         raise Fault(

@@ -1,7 +1,7 @@
 """The instructions ``wmma``, by which a warp loads, multiplies and stores matrices (``nvcuda::wmma`` in CUDA C++).
 
 PTX does not define which thread has which element (PTX ISA 9.0, "Matrix Fragments for WMMA"). The simulator distributes
-the elements equally to all lanes, row by row. The remaining registers of a lane repeat its elements.
+the elements evenly over all lanes, row by row. The remaining registers of a lane repeat its elements.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _INPUTS = {
 
 @dataclass(frozen=True)
 class Fragment:
-    """A matrix in the registers of a warp, of which each lane has `registers` registers."""
+    """A matrix in the registers of a warp, with `registers` registers in each lane."""
 
     rows: int
     columns: int
@@ -66,7 +66,7 @@ class Fragment:
         return self.registers * self.register.itemsize // self.dtype.itemsize
 
     def place(self, slot: int, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the row and the column in the matrix of the element in a slot of each lane."""
+        """Return, for each lane, the row and the column of the element in a slot."""
         element = lanes % WARP * self.held + slot
         return element // self.columns, element % self.columns
 
@@ -93,9 +93,9 @@ def _fragment(binder: Binder, matrix: str, of_type: str, registers: int) -> Frag
 
 
 def _addresses(binder: Binder, fragment: Fragment, operands: tuple[Operand, ...]) -> Callable:
-    """Return a function that computes the address of the element in a slot of each lane.
+    """Return a function that computes, for each lane, the address of the element in a slot.
 
-    Adjacent rows, or columns, have a distance of `stride` elements.
+    Adjacent rows, or columns, are `stride` elements apart.
     """
     address, row_major = binder.address(operands[0]), "row" in binder.instruction.opcode
     stride = binder.read(operands[1], U32) if len(operands) > 1 else None

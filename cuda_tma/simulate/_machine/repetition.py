@@ -26,8 +26,8 @@ _BYTES_A_LOOK = 1 << 21
 class Repetition:
     """A comparison, at intervals, of the present state of a launch with an earlier state.
 
-    The comparison keeps one earlier state, and replaces this state by the present state at intervals that double. The
-    algorithm is that of R. P. Brent, which finds a cycle of any length.
+    The comparison keeps one earlier state, and replaces this state by the present state at intervals that double.
+    Brent's algorithm finds a cycle of any length. P.
     """
 
     def __init__(self, alive: np.ndarray, runtime: RuntimeState, scheduler: Scheduler, memory: Memory, frames: Frames):
@@ -38,8 +38,8 @@ class Repetition:
         self._kept_at = self._next = 1
 
     def found(self) -> bool:
-        """Return whether the launch has returned to an earlier state; the caller calls this after each run of the
-        oldest group.
+        """Return whether the launch has returned to an earlier state; the caller calls this method after each run of
+        the oldest group.
 
         All groups that can run must have run since the earlier state, which takes one call for each group.
         """

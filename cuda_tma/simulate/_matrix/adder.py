@@ -1,10 +1,10 @@
 """The sums of the tensor cores of compute capability 9.0, which are equal to those of hardware in every bit.
 
 Tensor cores truncate the terms of an instruction, including C, to multiples of a unit. The unit of a sum is 25 bits
-below the largest exponent of its terms. For 8-bit floating types, the unit is 13 bits below the largest exponent. The
-sum of the truncated terms is exact, and is rounded once. Sums of type f32 are rounded toward zero (for 8-bit types, to
-the first 13 bits). Sums of type f16 are rounded to nearest. The exponent of a subnormal number is the least exponent of
-its type. The exponent of a product is the sum of the exponents of its factors.
+below the largest exponent of its terms. For 8-bit floating-point types, the unit is 13 bits below the largest exponent.
+The sum of the truncated terms is exact, and is rounded once. Sums of type f32 are rounded toward zero (for 8-bit types,
+to the first 13 bits). Sums of type f16 are rounded to nearest. The exponent of a subnormal number is the least exponent
+of its type. The exponent of a product is the sum of the exponents of its factors.
 
 Recorded results of an H200 are equal in every bit, for wgmma and for mma.sync with 32 bytes of K
 (tests/data/wgmma_sm90.npz). The simulator assumes the same sums for other shapes of mma.sync.
@@ -74,10 +74,11 @@ def multiply_add_to(
 
 
 def multiply_add_as_f16(a: np.ndarray, b: np.ndarray, c: np.ndarray, sums: str) -> np.ndarray:
-    """Multiply as `multiply_add` does, for mma.sync of e4m3 and e5m2, which compute capability 9.0 does not have.
+    """Compute A * B + C as `multiply_add` does, for mma.sync of e4m3 and e5m2.
 
-    ptxas (CUDA 13) converts the elements to f16. The code of ptxas multiplies the first two of every four elements, and
-    then adds the product of the last two. Finally the code adds C in a separate instruction, with rounding to nearest.
+    Compute capability 9.0 does not have this instruction, so ptxas (CUDA 13) converts the elements to f16. The code
+    of ptxas multiplies the first two of every four elements, and then adds the product of the last two. Finally the
+    code adds C in a separate instruction, with rounding to nearest.
     """
     first, f16 = np.arange(a.shape[-1]) % 4 < 2, ("f16", "f16")
     product = multiply_add(a[..., first], b[..., first], None, f16, sums)
@@ -90,7 +91,7 @@ def multiply_add_as_f16(a: np.ndarray, b: np.ndarray, c: np.ndarray, sums: str) 
 def _precision(types: tuple[str, str], sums: str) -> tuple[tuple[int, ...], int, int]:
     """Return the least exponents for A, B and C, and the numbers of bits of a term and a sum.
 
-    The bits of a term are those below the largest exponent.
+    The number of bits of a term counts the bits below the largest exponent.
     """
     narrow = types[0] in NARROW
     least = tuple(FORMATS[each].least_exponent for each in (*types, sums))

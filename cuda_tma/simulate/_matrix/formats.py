@@ -2,8 +2,8 @@
 
 Operations on narrow formats compute in float64, which contains every value of these formats. If float64 cannot contain
 an exact sum, the sum is rounded to odd: the sum is truncated, and its last bit is set if bits were lost. A second
-rounding to at least two bits less then has the same result as one rounding of the exact sum (Boldo and Melquiond,
-"Emulation of a FMA and correctly rounded sums").
+rounding to a precision that is at least two bits smaller then gives the same result as one rounding of the exact sum
+(Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums").
 """
 
 from __future__ import annotations
@@ -85,8 +85,9 @@ class Format:
     def flush_result(self, value: Array, mode: str = "rn") -> Array:
         """Flush values before they are rounded, except values that are normal after a rounding to this precision.
 
-        The rounding before the flush has no least exponent. For f32, 2**-126 * (1 - 2**-24) therefore remains subnormal
-        and is flushed, but 2**-126 * (1 - 2**-27) becomes 2**-126 (both observed for mul and mad: driver 580, sm_90).
+        The rounding before the flush has an unlimited range of exponents. For f32, 2**-126 * (1 - 2**-24) therefore
+        remains subnormal and is flushed, but 2**-126 * (1 - 2**-27) becomes 2**-126 (both observed for mul and mad:
+        driver 580, sm_90).
         """
         subnormal = np.abs(value) < 2.0**self.least_exponent
         if not subnormal.any():

@@ -2,7 +2,7 @@
 
 In a fragment of 8 rows by 16 bytes, lane i has the four bytes of row i / 4 that begin at byte i % 4 * 4. Arrays of
 registers have the order [register, lane]. Source: PTX ISA, "Matrix Fragments for mma.m16n8k16" and "Register Fragments
-for wgmma.mma_async.m64nNk16". The places of bytes are equal for every type of elements.
+for wgmma.mma_async.m64nNk16". Bytes have the same places for every type of element.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _GROUPS, _QUADS = 8, 4  # A warp holds eight rows of a matrix, with four lanes f
 def rows_of_16(registers: np.ndarray) -> np.ndarray:
     """Return the matrix A with 16 rows in each warp, bytes [warps * 16, 16 or 32].
 
-    The registers are uint32 [2 or 4, warps * 32]. The second register contains the row 8 below that of the first
-    register. The third and fourth registers contain the next 16 bytes of these rows.
+    The registers are uint32 [2 or 4, warps * 32]. The second register contains the row that is 8 rows below the row of
+    the first register. The third and fourth registers contain the next 16 bytes of these rows.
     """
     pieces = len(registers) // 2
     parts = np.ascontiguousarray(registers).reshape(pieces, 2, -1, _GROUPS, _QUADS)
@@ -37,7 +37,7 @@ def sums_to_rows(registers: np.ndarray, halves: int = 2) -> np.ndarray:
     """Return the matrix C with 8 * halves rows in each warp, [warps * 8 * halves, columns].
 
     The registers are [columns / 8 * halves * 2, warps * 32]. Register i of a lane contains the sum in column i / (2 *
-    halves) * 8 + lane % 4 * 2 + i % 2. With two halves, the row of a sum is 8 below if i / 2 is odd.
+    halves) * 8 + lane % 4 * 2 + i % 2. With two halves, the row of a sum is 8 rows lower if i / 2 is odd.
     """
     eights = len(registers) // (2 * halves)
     parts = registers.reshape(eights, halves, 2, -1, _GROUPS, _QUADS)
@@ -52,7 +52,7 @@ def rows_to_sums(rows: np.ndarray, halves: int = 2) -> np.ndarray:
 
 
 def unpacked(registers: np.ndarray) -> np.ndarray:
-    """Return registers with one 16-bit sum each, for registers with two sums each.
+    """Unpack registers with two 16-bit sums each to registers with one sum each.
 
     The sum in the lower half of a register comes first.
     """

@@ -1,9 +1,9 @@
-"""Elements of 4 and 6 bits: in pieces of 16 bytes, in bytes of their own, and two in a byte.
+"""Elements of 4 and 6 bits, which are in pieces of 16 bytes, in single bytes, or in pairs in a byte.
 
-A piece of 16 bytes contains 16 packed elements followed by padding. In tensor memory, a byte contains an element of 6
-bits in its lower bits, and one of 4 bits in bits 2 to 5, where both have their sign in bit 5. PTX ISA, "Packing formats
-of elements in Tensor and Shared memory"; the bits within a byte are those of ``mma`` with ``.kind::f8f6f4``, and for
-tensor memory they are not verified on hardware.
+A piece of 16 bytes contains 16 packed elements followed by padding. In a byte of tensor memory, an element of 6 bits
+occupies bits 0 to 5, and an element of 4 bits occupies bits 2 to 5. The sign of both is in bit 5. The source of the
+pieces is PTX ISA, "Packing formats of elements in Tensor and Shared memory". The bits within a byte are those of
+``mma`` with ``.kind::f8f6f4``, and are not verified on hardware for tensor memory.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def decoded_padded(pieces: np.ndarray, type_: str) -> np.ndarray:
 
 
 def bytes_of_padded(pieces: np.ndarray, bits: int) -> np.ndarray:
-    """Return a byte for each element of 4 or 6 bits, uint8 [..., elements], of bytes, [..., pieces * 16]."""
+    """Return a byte for each element of 4 or 6 bits, as uint8 [..., elements], from bytes, [..., pieces * 16]."""
     return _codes(pieces, bits) << _shift(bits)
 
 
 def decoded_bytes(data: np.ndarray, type_: str) -> np.ndarray:
-    """Return the values, float64, of bytes that contain an element each."""
+    """Return the values, as float64, of bytes that contain one element each."""
     bits = _BITS[type_]
     return _TABLES[type_][data >> _shift(bits) & (1 << bits) - 1]
 

@@ -1,7 +1,8 @@
-"""Products of scaled factors, of ``mma`` and ``tcgen05.mma`` (PTX ISA, "Block Scaling").
+"""Products of scaled factors for ``mma`` and ``tcgen05.mma`` (PTX ISA, "Block Scaling").
 
 A scaled factor is an element times its scale. The order and the rounding in which hardware adds the products are not
-documented. Here they are those of the kinds without scales, which is not verified on hardware.
+documented. The simulator uses the order and the rounding of the kinds without scales, which is not verified on
+hardware.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def scale_numbers(codes: np.ndarray, type_: str) -> np.ndarray:
 def multiply_add_scaled(
     a: np.ndarray, b: np.ndarray, c: np.ndarray | None, a_scales: np.ndarray, b_scales: np.ndarray
 ) -> np.ndarray:
-    """Return A * B + C with sums of f32, float64 [groups, m, n].
+    """Return A * B + C with sums of f32, as float64 [groups, m, n].
 
     Parameters
     ----------
@@ -61,6 +62,6 @@ def _fits(factor: np.ndarray) -> bool:
 def _multiply_add_exactly(
     a: np.ndarray, b: np.ndarray, c: np.ndarray | None, types: tuple[str, str], sums: str
 ) -> np.ndarray:
-    """Return A * B + C with sums of float64, which contains the products of the largest and the smallest scales."""
+    """Return A * B + C with sums of float64, which can represent the products of all scales."""
     found = a @ b.swapaxes(-1, -2)
     return FORMATS[sums].round(found if c is None else found + c, "rz").astype(np.float64)

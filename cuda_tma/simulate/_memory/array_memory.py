@@ -42,13 +42,13 @@ class _Permission:
         self.is_open, self.given, self._was_writeable = False, list[bool](), False
 
     def add(self, writeable: bool) -> None:
-        """Add an argument of a running launch that is a part of the array."""
+        """Add an argument of a running launch, if the argument is a part of the array."""
         self.given.append(writeable)
         self._was_writeable |= writeable
 
     @property
     def writeable(self) -> bool:
-        """Return whether a kernel may write to the array: not if its launch has only read-only views.
+        """Return whether a kernel may write to the array; a launch that has only read-only views may not.
 
         A pointer in memory comes from an earlier launch, so it does not count as a view.
         """

@@ -149,7 +149,7 @@ class GlobalMemory:
     def remove(self, segment: Segment, end: str = "") -> None:
         """Remove a segment, whose addresses are never used again.
 
-        `end` is the sentence for :class:`Former`.
+        `end` is the sentence about the end of the segment that a :class:`Former` contains.
         """
         with self._lock:
             rest = [each for each in self._table[1] if each is not segment]

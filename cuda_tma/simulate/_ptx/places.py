@@ -83,7 +83,8 @@ def _unescaped(escape: re.Match[bytes]) -> bytes:
 class Places:
     """The source places of the instructions of one function; each ``.loc`` applies until the next ``.loc``.
 
-    ``inlined_at`` is the place of the call. If that place is inlined too, the last ``.loc`` for it contains its caller.
+    ``inlined_at`` is the place of the call. If the place of the call is inlined too, the last ``.loc`` for this place
+    contains its caller.
     """
 
     def __init__(self, names: Names, function: str):

@@ -128,7 +128,7 @@ class Cursor:
         return self.next().text
 
     def until(self, *ends: str) -> list[Token]:
-        """Return the tokens before the first of some marks outside of brackets, and skip the mark."""
+        """Return the tokens before the first of some marks that is outside of brackets, and skip this mark."""
         start, depth = self._at, 0
         while (token := self.token).text not in ends or depth or token.kind != "mark":
             if token.kind == "end":

@@ -54,7 +54,7 @@ def _comparison(s: Spelling, type_: str) -> Comparison:
 def _on_bits(s: Spelling, type_: str, compare: Comparison) -> Comparison:
     """Return a comparison of the bits in registers, which compares both halves of a pair.
 
-    The halves are in the last dimension of the result for a pair.
+    For a pair, the last dimension of the result contains the two halves.
     """
     ftz = type_ in ("f16", "f16x2", "f32") and s.flag("ftz")
     if type_ not in _FLOATS or type_ == "f64" or (type_ == "f32" and not ftz):
@@ -150,7 +150,7 @@ def select_by_predicate(s: Spelling) -> Pure:
 def select_by_sign(s: Spelling) -> Pure:
     """Return the instruction slct, which selects a if c >= 0, and otherwise b.
 
-    A c of -0 counts as 0, and a NaN counts as less than 0.
+    A value of -0 for c counts as 0, and a NaN counts as less than 0.
     """
     by = s.type("s32", "f32")
     type_ = s.type("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64")

@@ -103,7 +103,7 @@ def _packed(s: Spelling) -> Pure:
 def _float_to_integer(s: Spelling, result: str, source: str) -> Pure:
     """Return a conversion to the nearest integer.
 
-    A NaN becomes 0, but 1 << (bits - 1) if one of the two types has 64 bits.
+    A NaN becomes 0, or 1 << (bits - 1) if one of the two types has 64 bits.
     """
     integral = _INTEGRAL[s.choice(*_INTEGRAL)]
     ftz = source == "f32" and s.flag("ftz")

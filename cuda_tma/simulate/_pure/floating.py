@@ -48,14 +48,17 @@ def narrow(
 
 
 def clamped(value: Array, sat: bool, relu: bool) -> Array:
-    """Return values after .sat, which clamps to 0 to 1 and NaN to 0, and .relu, which clamps to at least 0."""
+    """Return values that .sat clamps to 0 to 1, with 0 for NaN, and that .relu clamps to at least 0."""
     if sat:
         value = np.where(value > 0, np.minimum(value, 1), np.zeros_like(value))
     return np.where(value <= 0, np.zeros_like(value), value) if relu else value
 
 
 def of_type(s: Spelling, section: str, type_: str, count: int, function: Callable[[Format], Function]) -> Pure:
-    """Return an instruction of a narrow type, or of pairs of it. `function` maps a format to the computation."""
+    """Return an instruction for a narrow type, or for pairs of its values.
+
+    `function` maps a format to the computation.
+    """
     single = type_.removesuffix("x2")
     compute = function(FORMATS[single])
     if single != type_:

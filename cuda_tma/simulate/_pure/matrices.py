@@ -31,7 +31,8 @@ _INPUTS = {
 def multiply(s: Spelling) -> Pure:
     """Return the instruction mma, which computes D = A * B + C.
 
-    A has 16 rows of 16 or 32 bytes, or 8 rows of 16 bytes for integers. A of f64 has 8 or 16 rows of 4 to 16 elements.
+    A has 16 rows of 16 or 32 bytes, or 8 rows of 16 bytes for integers. For f64, A has 8 or 16 rows of 4 to 16
+    elements.
     """
     if any(word.startswith("kind::") for word in s.words):
         return multiply_narrow(s)

@@ -79,7 +79,8 @@ class _Factors:
     def _scales(self, data: Array, byte: Array, lanes: Array, offset: Array) -> Array:
         """Return the scales, float64 [warps, rows, scales], whose registers are in some lanes of each warp.
 
-        The first lane of a warp has the offset of these lanes and the first byte of the scales in a register.
+        The first lane of a warp contains the offset of these lanes, and the number of the first byte of the scales in a
+        register.
         """
         at = lanes[None] + offset[:, :1]
         codes = np.ascontiguousarray(np.take_along_axis(data, at.astype(np.intp), 1)).view(np.uint8)

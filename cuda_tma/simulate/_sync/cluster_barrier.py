@@ -26,7 +26,7 @@ __all__ = ["ClusterBarriers"]
 
 
 class ClusterBarriers:
-    """The barriers of all resident clusters: the phase of each barrier, and the threads that have arrived in it."""
+    """The barriers of all resident clusters, each with its phase, and with the threads that have arrived."""
 
     def __init__(self, geometry: Geometry, alive: np.ndarray, scheduler: Scheduler, events: Events):
         self._alive, self._scheduler, self._events = alive, scheduler, events

@@ -39,7 +39,7 @@ class Dependents:
 
     @property
     def waits(self) -> bool:
-        """Whether threads of the grid wait for a preceding grid."""
+        """Return whether threads of the grid wait for a preceding grid."""
         return bool(self._parked)
 
     def started(self, ctas: range) -> None:

@@ -92,7 +92,7 @@ class Form:
 
     @property
     def k(self) -> int:
-        """Return the number of elements along K, which is that of 32 bytes."""
+        """Return the number of elements along K, which together have 32 bytes."""
         return (64 if self.a_type == PACKED else 32) // self.element_bytes
 
 

@@ -31,7 +31,7 @@ def matrix_of(pieces: np.ndarray, type_: str, mn_major: bool, negative: bool) ->
 def matrix_in_lanes(cells: np.ndarray, type_: str, negative: bool) -> np.ndarray:
     """Return A, float64 [rows, K], from its cells, uint32 [8 columns, rows].
 
-    Elements of 6 bits, and of 4 bits in a kind with several types, have a byte each.
+    Each element of 6 bits has its own byte, and so does each element of 4 bits in a kind with several types.
     """
     data = np.ascontiguousarray(cells.T).view(np.uint8)
     found = decoded_bytes(data, type_) if type_ in PADDED else _decoded(data, type_)
@@ -43,7 +43,7 @@ def _decoded(data: np.ndarray, type_: str) -> np.ndarray:
 
 
 def sums_in(cells: np.ndarray, form: Form) -> np.ndarray:
-    """Return the sums, float64 [rows, columns], in cells, uint32 [columns, rows]; f16 is in the lower half."""
+    """Return the sums in cells, uint32 [columns, rows], as float64 [rows, columns]; an f16 is in the lower half."""
     if form.sums == "f16":
         return FORMATS["f16"].decode(cells.astype(np.uint16)).T
     return cells.view(np.int32 if form.sums == "s32" else np.float32).T.astype(np.float64)

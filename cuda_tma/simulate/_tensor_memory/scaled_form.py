@@ -1,7 +1,7 @@
 """The form of a ``tcgen05.mma`` with block scales: its kind, its number of scales and its instruction descriptor.
 
-PTX ISA, "Instruction descriptor" (the tables of ``.kind::mxf8f6f4``, ``.kind::mxf4`` and ``.kind::mxf4nvf4``), "Block
-Scaling", "Scale factor data ID".
+The sources are PTX ISA, "Instruction descriptor" (the tables of ``.kind::mxf8f6f4``, ``.kind::mxf4`` and
+``.kind::mxf4nvf4``), "Block Scaling", and "Scale factor data ID".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The product of scaled factors, each quarter of the lanes with the scales of its own (PTX ISA, "Block Scaling")."""
+"""The product of scaled factors, in which each quarter of the lanes uses its own scales (PTX ISA, "Block Scaling")."""
 
 from __future__ import annotations
 

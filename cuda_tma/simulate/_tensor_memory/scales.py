@@ -2,7 +2,8 @@
 
 A cell contains the scales of one row of A or of one column of B, a byte for each block of K. Row r is in lane r % 32 of
 column r // 32, and each quarter of the lanes contains a copy (PTX ISA, "Scale Factor Layout"; CUTLASS 4,
-`UMMA::tmem_sf_frg`). Here the sums in a quarter use the copy of their quarter, which is not verified on hardware.
+`UMMA::tmem_sf_frg`). In the simulator, the sums in a quarter use the copy of this quarter, which is not verified on
+hardware.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ class Arrive(MbarrierEvent):
 
     @property
     def expects(self) -> bool:
-        """Whether the arrival also expects bytes."""
+        """Return whether the arrival also expects bytes."""
         return "expect_tx" in self.instruction.opcode
 
 

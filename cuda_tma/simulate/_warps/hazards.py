@@ -48,7 +48,7 @@ class Hazard:
 
     @property
     def all(self) -> tuple[tuple[int, ...], ...]:
-        """The three tuples of this hazard."""
+        """The registers of this hazard, as three tuples."""
         return self.reads, self.writes, self.writers
 
 

@@ -55,7 +55,7 @@ class Program:
 
     @cached_property
     def cancels_clusters(self) -> bool:
-        """Whether the program contains ``clusterlaunchcontrol.try_cancel``."""
+        """Return whether the program contains ``clusterlaunchcontrol.try_cancel``."""
         instructions = (each for code in self.codes.values() for each in code.function.instructions)
         return any(each.opcode[:2] == ("clusterlaunchcontrol", "try_cancel") for each in instructions)
 

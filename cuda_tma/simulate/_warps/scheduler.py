@@ -36,7 +36,7 @@ class Copies(Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """Whether at least one copy is pending."""
+        """Return whether at least one copy is pending."""
 
 
 class Scheduler:
@@ -99,7 +99,7 @@ class Scheduler:
         self._looks += 1
 
     def standing(self) -> list[tuple[Context, int, np.ndarray]]:
-        """Return the context, instruction and lanes of each group that can run; the group that ran last is last."""
+        """Return the context, instruction and lanes of each group that can run, ordered by the time of its last run."""
         everyone = ((*key, np.sort(np.concatenate(waiting))) for key, waiting in self._ready.items())
         return [*everyone]
 

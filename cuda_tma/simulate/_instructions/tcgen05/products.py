@@ -123,7 +123,7 @@ class Product:
     def multiplied(
         self, cells: np.ndarray, block: Block, a: np.ndarray, b: np.ndarray, before: np.ndarray | None
     ) -> np.ndarray:
-        """Return the sums of a block, for A, [rows, K], and B, [columns, K], and the sums before."""
+        """Return the sums of a block from A, [rows, K], from B, [columns, K], and from the preceding sums."""
         return multiply(self.form, a, b, before)
 
     def _in_lanes(self, cells: np.ndarray, block: Block) -> np.ndarray:

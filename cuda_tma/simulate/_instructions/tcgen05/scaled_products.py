@@ -54,7 +54,7 @@ class ScaledProduct(Product):
         self._check_overlap()
 
     def _check_overlap(self) -> None:
-        """Raise a fault if D has a column of the scales."""
+        """Raise a fault if D overlaps a column of the scales."""
         d, columns = split(self.d)[1], blocks_of(self.form)[0].columns
         for matrix, address, count in self._scales():
             first, last = split(address)[1], split(address)[1] + columns_of(count) - 1

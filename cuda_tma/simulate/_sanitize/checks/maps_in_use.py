@@ -78,7 +78,7 @@ class MapsInUse:
         self._uses.setdefault(address, deque(maxlen=_MOST_USES)).append(use)
 
     def issue(self, mark: IssueRecord) -> None:
-        """Record a transfer of the last operation of its thread that reads a tensor map."""
+        """Record a transfer by the thread's last operation that reads a tensor map."""
         use = self._last.get(mark.lane) if self._last else None
         if use is not None and use.mark.instruction is mark.instruction and len(use.parts) < _MOST_USES:
             use.parts.append(mark)

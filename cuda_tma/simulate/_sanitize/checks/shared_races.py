@@ -283,7 +283,7 @@ class SharedRaceChecker:
         self._report(kind, found, mark.lane, mark, access.kind, access.instruction, disputed)
 
     def _lacks_fence(self, found: Conflict, clock: np.ndarray, lane: int) -> bool:
-        """Return whether no proxy fence follows a write in its thread, or after a later instruction of its warp."""
+        """Return whether no proxy fence follows a write, in its thread or after a later instruction of its warp."""
         fenced, _ = self._collectives.of(found, clock[FENCED], lane)
         threads = self._clocks.threads
         first = lane // threads * threads

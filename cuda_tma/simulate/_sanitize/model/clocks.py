@@ -273,7 +273,7 @@ class Clocks:
         return clock
 
     def fence_global(self, lanes: Lanes) -> None:
-        """Apply a proxy fence of global memory: copy clusters' times to FENCED, with the present time for its own."""
+        """Apply a proxy fence of global memory: copy the times of all clusters to FENCED, and set its own to now."""
         self._together.clear()
         here = as_array(lanes)
         times = slice(self.threads, self._first)

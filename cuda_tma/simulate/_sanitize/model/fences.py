@@ -59,7 +59,7 @@ class Fences:
 
     @property
     def any(self) -> bool:
-        """Whether at least one lane has executed a fence."""
+        """Return whether at least one lane has executed a fence."""
         return bool(self._clocks)
 
     def until(self, slot: int) -> int:

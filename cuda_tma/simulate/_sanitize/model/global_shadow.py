@@ -2,8 +2,8 @@
 
 The record of an access may outlive its cluster, so each stamp has a moment: the slot of the cluster and the time.
 Accesses of one cluster are compared as in shared memory. For another cluster, a clock contains only one time. An access
-of another cluster before this time precedes if a release covers the thread of the access (`releases.py`). The module
-`strong_shadow.py` compares strong accesses. The shadow ignores arrays of more than 16 MiB to save memory.
+of another cluster before this time happens before the present access if a release covers its thread (`releases.py`).
+The module `strong_shadow.py` compares strong accesses. The shadow ignores arrays of more than 16 MiB to save memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The clocks that strong accesses, such as atomics, transfer from a release to an acquire of the same location.
 
 The scope of the release and the scope of the acquire must each include both threads (PTX ISA 9.0, "Morally Strong
-Operations"). With scope ``.cta`` both threads must be in one CTA, with ``.cluster`` in one cluster.
+Operations"). With scope ``.cta``, both threads must be in one CTA; with scope ``.cluster``, both threads must be in one
+cluster.
 """
 
 from __future__ import annotations

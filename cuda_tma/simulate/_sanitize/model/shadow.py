@@ -168,7 +168,7 @@ class Shadow:
         return self._stamps.values[READERS, units.all] == 0
 
     def writer_beside(self, unit: int) -> int | None:
-        """Return the statement that wrote the nearest unit before an unwritten unit, or otherwise after it."""
+        """Return the statement that wrote the unit nearest to an unwritten unit, preferably before that unit."""
         first = max(0, unit - _BESIDE)
         near = np.flatnonzero(self._stamps.values[READERS, first : unit + _BESIDE])
         if not len(near):

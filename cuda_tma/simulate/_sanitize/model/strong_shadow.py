@@ -163,7 +163,8 @@ class StrongShadow:
         return (units + area.start) % _OBSERVED
 
     def _is_observed(self, these: AreaCells, row: Row, known: list[Known], which: np.ndarray) -> np.ndarray:
-        """Return, for each strong write, whether the present cluster, or a cluster whose release precedes, observed it.
+        """Return, for each strong write, whether the present cluster, or a cluster with a preceding release, observed
+        the write.
 
         The threads of the present cluster are not distinguished, so the check may miss a race.
         """
@@ -212,7 +213,7 @@ class StrongShadow:
 
 
 def _fits(shapes: np.ndarray, theirs: np.ndarray, kind: str) -> np.ndarray:
-    """Return, for each access, whether it has the bytes of the preceding write; a read may have a part of the bytes."""
+    """Return, for each access, whether it accesses the bytes of the preceding write; a read may access a part."""
     sizes, their_sizes = shapes >> _SCOPE_BITS + _OFFSET_BITS, theirs >> _SCOPE_BITS + _OFFSET_BITS
     mask = (1 << _OFFSET_BITS) - 1
     offsets, their_offsets = shapes >> _SCOPE_BITS & mask, theirs >> _SCOPE_BITS & mask

@@ -79,7 +79,7 @@ class TensorShadow:
         return stamps[..., columns, groups], notes[..., columns, groups]
 
     def is_unwritten(self, touch: Touch) -> bool:
-        """Return whether no access has written any of some cells, or one of them if the instruction needs them all."""
+        """Return whether cells are unwritten: all of them, or at least one if the instruction needs all of them."""
         written = self._of(touch)[0][WRITTEN, _ORDER]
         return not (written.all() if touch.needs_all else written.any())
 

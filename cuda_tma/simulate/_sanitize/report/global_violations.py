@@ -88,7 +88,7 @@ class GlobalRace(GlobalPair):
 
     @property
     def _is_mixed(self) -> bool:
-        """Whether one access is weak, and the other access is strong and is not a load."""
+        """Return whether one access is weak, and the other access is strong and is not a load."""
         now, other = self.now, self.other
         return _is_strong(other) != _is_strong(now) and "ld" not in (now if _is_strong(now) else other).opcode
 

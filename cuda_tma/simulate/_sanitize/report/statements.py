@@ -26,7 +26,7 @@ def place_of(places: tuple[Place, ...], line: int) -> str:
 
 
 def name_of(instruction: Instruction) -> str:
-    """Return the name of an instruction, such as ``"the TMA copy"``; most instructions have their opcode as name."""
+    """Return the name of an instruction, such as ``"the TMA copy"``; for most instructions, the name is the opcode."""
     for prefix, name in _NAMES:
         if instruction.opcode[: len(prefix)] == prefix:
             return name

@@ -68,7 +68,7 @@ class Violation(ABC):
 
     @property
     def racing_read(self) -> tuple[Instruction, Instruction] | None:
-        """The load and the write of a race between two threads, if a replay can decide on its effect."""
+        """The load and the write of a race between two threads, if a replay can decide whether the load matters."""
         return None
 
     @property

@@ -102,7 +102,7 @@ class LoadWritesAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SendReadsAfterExit(Violation):
-    """A copy to another CTA that may read the shared memory of its own CTA after the end of its own CTA."""
+    """A copy to another CTA that may read the shared memory of the issuing CTA after the end of the issuing CTA."""
 
     KIND, RULE = "early-exit", "lifetime"
     REMEDY = "execute a cluster barrier (cluster_sync()) at the end, after the wait for the copy's mbarrier"
@@ -137,7 +137,7 @@ class RemoteUseAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RemoteLoadAfterExit(Violation):
-    """A load from another CTA that only a relaxed arrival at the cluster's barrier orders before that CTA's end."""
+    """A load from another CTA that precedes that CTA's end only by a relaxed arrival at the cluster's barrier."""
 
     KIND, RULE, IS_ADVICE = "early-exit", "lifetime", True
     REMEDY = (
