@@ -1,6 +1,7 @@
 """The pytest plugin of cuda_tma: ``pytest --cuda-tma`` judges every launch of a suite on a simulated GPU.
 
-pytest loads this module in every run. It has only the options, and imports cuda_tma only for ``--cuda-tma``.
+pytest loads this module in every run. The module defines only the options, and imports cuda_tma only for
+``--cuda-tma``.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Begin before a conftest.py can import a runtime."""
+    """Begin the session before a conftest.py can import a runtime."""
     _begin(early_config, early_config.known_args_namespace)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Add the mark, and begin if pytest has loaded this plugin only now."""
+    """Add the mark, and begin the session if pytest has loaded this plugin only now."""
     config.addinivalue_line(
         "markers", "cuda_tma(expected=...): the kinds of errors, such as 'race', that the kernels of a test must have"
     )

@@ -8,6 +8,6 @@ A suite is a module of this package with these functions:
 - ``machine()``: a description of the machine, in one line;
 - ``tables(repeats, runs)``: the measurements, as :class:`benchmarks.comparison.Comparison` or, for kernels,
   :class:`benchmarks.kernels.figures.Figures` objects; `repeats` is the number of measurements of short calls, and
-  `runs` the number of processes. A suite may ignore either. A suite with a picture also has ``draw(tables, path)``,
-  which writes an SVG.
+  `runs` the number of processes. A suite may ignore both numbers. A suite with a picture also has
+  ``draw(tables, path)``, which writes an SVG.
 """

@@ -1,13 +1,13 @@
-"""Comparisons of the times of short works: this package's works, those of other packages, and a C baseline (the floor),
-each with a goal.
+"""Comparisons of the times of short operations: those of this package, those of other packages, and a C baseline (the
+floor), each with a goal.
 
-A :class:`Work` prepares a timer, which is a function from a number of calls to the nanoseconds of one call. If a work
-cannot be prepared or run, for example because a library is not installed, the row of the work contains the reason. The
-other works continue.
+A :class:`Work` prepares a timer, which is a function from a number of calls to the nanoseconds of one call. If an
+operation cannot be prepared or run, for example because a library is not installed, its row contains the reason. The
+other operations continue.
 
-:func:`compare` runs each work once per round, and rotates the order of the works from round to round. If a goal is a
-few per cent, it also times two works in pairs, one directly after the other, in alternating order. Slow drifts do not
-affect the ratio of a pair.
+:func:`compare` runs each operation once per round, and rotates the order of the operations from round to round. If a
+goal permits only a few percent, :func:`compare` also times two operations in pairs, one directly after the other, in
+alternating order. Slow drifts do not affect the ratio of a pair.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Goal:
     plus_ns : float
         The constant part of the limit. If `times` is 0, the limit is absolute.
     floor : tuple of str
-        The works whose times add up to the floor. If the tuple is empty, the floor of the comparison applies.
+        The operations whose times add up to the floor. If the tuple is empty, the floor of the comparison applies.
     paired : bool
         Whether the ratio is measured in pairs. `floor` is then one work, and `plus_ns` is 0.
     """
@@ -72,7 +72,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Work:
-    """A piece of work whose time is measured.
+    """An operation whose time is measured.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Row:
-    """The measurement of one work, which is the nanoseconds of one call in each round, or the error that prevented the
+    """The measurement of one operation: the nanoseconds of one call in each round, or the error that prevented the
     measurement.
 
     `ratios` contains the ratios of the pairs, if the goal requires pairs.
@@ -117,7 +117,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of several works that do the same task.
+    """A comparison of several operations that do the same task.
 
     Attributes
     ----------
@@ -232,7 +232,7 @@ def compare(
     notes: Sequence[str] = (),
     unit: str = "ns",
 ) -> Comparison:
-    """Time all works in rounds. Also time in pairs the works whose goals require pairs."""
+    """Time all operations in rounds. Also time in pairs the operations whose goals require pairs."""
     running = [_Running(work) for work in works]
     with _no_collection():
         for first in range(repeats):
@@ -245,8 +245,9 @@ def compare(
 
 
 class _Running:
-    """A work during the measurement, with its warm timer and its results. The work does not run again after an
-    error."""
+    """An operation during the measurement, with its warm timer and its results.
+
+    The operation does not run again after an error."""
 
     def __init__(self, work: Work):
         self.work = work
@@ -270,7 +271,7 @@ class _Running:
                 self.samples_ns.append(self.timer(self.calls))
 
     def pair(self, all_running: Mapping[str, _Running], floor: tuple[str, ...]) -> None:
-        """Time the work in pairs with its floor, if the goal of the work requires pairs."""
+        """Time the operation in pairs with its floor, if the goal of the operation requires pairs."""
         if self.error or self.work.goal is None or not self.work.goal.paired:
             return
         (name,) = self.work.goal.floor or floor
@@ -295,7 +296,10 @@ def _no_collection() -> Iterator[None]:
 
 
 def calls_for(timer: Timer) -> int:
-    """Return the number of calls that take about :data:`REPEAT_NS`. The search for this number warms up the work."""
+    """Return the number of calls that take about :data:`REPEAT_NS`.
+
+    The search for this number warms up the operation.
+    """
     calls, spent_ns, ns = 1, 0.0, 0.0
     while spent_ns < WARM_UP_NS:
         start_ns = time.perf_counter_ns()

@@ -1,4 +1,4 @@
-"""Benchmarks without a GPU of the rules, the codec, differences, reads of a tensor, and the emulator."""
+"""Benchmarks that need no GPU: the rules, the codec, differences of maps, reads of tensors, and the emulator."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def emulator_work() -> Work:
 
 
 def sweep_work() -> Work:
-    """Return the work that loads every tile of a large matrix once."""
+    """Return the operation that loads every tile of a large matrix once."""
     size, rows, columns = 4096, 128, 32
     params = params_of(TensorSpec((size, size), "float32"), box_dim=(rows, columns))
     memory = np.zeros(4 * size * size, np.uint8)

@@ -95,8 +95,9 @@ extern "C" __global__ void __cluster_dims__(8) exchange(unsigned* out) {
 
 
 class Limit(NamedTuple):
-    """The largest number of seconds of a launch, or its smallest number of thread instructions per second. The value 0
-    disables a limit.
+    """The limit of a launch: the largest number of seconds, or the smallest number of thread instructions per second.
+
+    The value 0 disables a limit.
     """
 
     seconds: float = 0

@@ -1,6 +1,7 @@
-"""The time of ``cuda_tma.compile`` in a new process. The first process compiles, and later processes load from disk.
-The time excludes imports and the device's context. Without a GPU, no kernel is loaded, and the time ends with the
-machine code.
+"""The time of ``cuda_tma.compile`` in a new process.
+
+The first process compiles, and later processes load from disk. The time excludes imports and the device's context.
+Without a GPU, no kernel is loaded, and the measurement ends when the machine code exists.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ The check shows a page wide with light colors, and then narrow as on a phone wit
     pytest evaluation/check_site.py      # --screenshot on --output FOLDER keeps pictures
 
 A page must not write an error to the console, request another host, be wider than its window, or have a broken link
-within the site. The search must find numbers. The environment variable ``SITE`` replaces the folder ``build/site``.
+within the site. The search of the site must find numbers. The environment variable ``SITE`` replaces the folder
+``build/site``.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ WIDE_ELEMENTS = """() => {
 
 class Server(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *words: object) -> None:
-        """Print nothing for a request."""
+        """Print no log line for a request."""
 
 
 @pytest.fixture(scope="session")

@@ -132,7 +132,10 @@ def keep(name: str, row: dict[str, Any], path: Path = RESULTS) -> None:
 
 
 def complaint(program: dict[str, Any], clones: dict[str, str], folder: Path, include: list[str]) -> str:
-    """Run a program, and store its figures. Return the difference from its entry in the list, or an empty text."""
+    """Run a program, and store its figures.
+
+    Return the difference between the figures and the program's entry in the list, or an empty text.
+    """
     if "build" in program:
         build(program["build"].format(**clones).split(), clones, folder, include)
     document = folder / "out.json"

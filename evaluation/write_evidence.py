@@ -1,4 +1,4 @@
-"""Write docs/found/evidence.md, the page of published programs and what the sanitizer reports about them.
+"""Write docs/found/evidence.md, the page of published programs with the reports of the sanitizer.
 
 The data are published_programs.json (the programs, with the class of each error), published_results.json (the figures
 of the last run of each), consan/results.json and tilelang_issues/results.json.
@@ -40,7 +40,7 @@ def table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[str]:
 
 
 def project_of(name: str, clones: dict[str, str]) -> str:
-    """Return the clone of a program; those of numba-cuda are in its wheel."""
+    """Return the clone of a program; the programs of numba-cuda are in its wheel."""
     return next((word for word in name.replace("/", " ").split() if word in clones), "numba-cuda")
 
 

@@ -1,4 +1,4 @@
-"""The cases of gemm_every_shape.py, of which the small ones are for checks, and the large ones for times."""
+"""The cases of gemm_every_shape.py, which are small cases for checks, and large cases for times."""
 
 from typing import NamedTuple
 

@@ -1,8 +1,8 @@
 """The choice of a variant of gemm_every_shape.py's kernel for a product, by a model of each variant's time.
 
-The constants of the model were fitted to some 200 times of 24 products, on H200s. In the mean, the model predicts times
-near the best time of a product within 3.3%. The variant that the model chooses takes 0.6% longer than the best measured
-variant, in the mean.
+The constants of the model were fitted to some 200 times of 24 products, on H200s. For times near the best time of a
+product, the mean error of the model is 3.3%. On average, the variant that the model chooses takes 0.6% longer than the
+best measured variant.
 """
 
 from typing import NamedTuple
@@ -120,8 +120,8 @@ def microseconds(variant, problem, multiprocessors):
 def choose(problem, multiprocessors):
     """Return the fastest variant for a product.
 
-    If one side of C is much longer, prefer among equal variants one in which few clusters load that side's operand, and
-    then one whose rows are along that side.
+    If one side of C is much longer, prefer, among equal variants, those in which few clusters load the operand of that
+    side, and then those whose rows are along that side.
     """
     m, n = problem[:2]
 

@@ -1,9 +1,10 @@
 """Compute attention, softmax(scale * Q @ K.T) @ V, forward, in bfloat16 or float16, full or causal, with grouped heads.
 
 Q and the output are (batch, heads, queries, d), and K and V are (batch, kv heads, keys, d). d is contiguous, and is 64,
-96, 128 or 256. Other strides, and the numbers of queries and keys, are free. Each kv head serves an equal number of
-heads. In causal attention, the last query attends to the last key, and each earlier query to one key less. The kernel
-also returns the logarithm of each query's sum of exponentials in float32, for a backward pass or a division of keys.
+96, 128 or 256. Other strides may have any value, and so may the numbers of queries and keys. Each kv head serves an
+equal number of heads. In causal attention, the last query attends to the last key, and each earlier query attends to
+one key fewer than the next query. The kernel also returns the logarithm of each query's sum of exponentials in float32,
+for a backward pass or a division of keys.
 
 One CTA runs on each multiprocessor, and takes tasks in sequence. A task is some queries of a head, and their keys.
 
@@ -313,7 +314,7 @@ L2_BYTES = {True: 32 << 20, False: 4 << 20}  # L2 keeps 32 MiB for causal attent
 
 
 class Attention:
-    """The kernel for one d, which is causal or full."""
+    """The kernel for one value of d, with causal or full attention."""
 
     def __init__(self, device, d, causal):
         constants = {name: text.format(d) for name, text in CONSTANTS.items()}
@@ -325,7 +326,8 @@ class Attention:
     def schedule(self, q, k):
         """Return (batch, head, first query, tiles of keys) for each task, in the order in which CTAs take the tasks.
 
-        Tasks that share keys are near each other, if L2 has space for the keys. The longest of them come first.
+        Tasks that share keys are near each other, if L2 has space for the keys. Among these tasks, the longest tasks
+        come first.
         """
         (batches, heads, queries, _), (_, _, keys, _) = q.shape, k.shape
         size, every = self.tiling.queries, [*itertools.product(range(batches), range(heads))]

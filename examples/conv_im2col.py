@@ -1,4 +1,5 @@
-"""Compute a convolution as a matrix product that never builds the matrix, by im2col loads, against torch's conv2d.
+"""Compute a convolution as a matrix product by im2col loads, which never build the matrix, in comparison with torch's
+conv2d.
 
 Every output pixel is a row of a matrix with a column for each filter tap and channel. An im2col load makes a part of
 this matrix: 128 output pixels by 64 channels of one tap, in the layout that the tensor cores read.
@@ -8,10 +9,10 @@ this matrix: 128 output pixels by 64 channels of one tap, in the layout that the
 Tensors are bf16 and channels-last. The images are (N, H, W, C), the weights (K, R, S, C), and the output (N, P, Q, K),
 which is a matrix of N * P * Q rows. C is a multiple of 64, and K is 256.
 
-The tensor map contains the convolution's stride, and a box of pixels at which its windows can start, from -padding on.
-In a load, `Coordinates` are the start of the window of the first output pixel. The TMA unit continues with the next
-pixels, across the ends of rows and images. `Offsets` move all of these pixels to one tap of the window. Pixels outside
-the image read as zero. Therefore neither padding nor a tile that ends in another image needs a branch.
+The tensor map contains the convolution's stride, and the box of pixels at which windows can start, which begins at
+-padding. In a load, `Coordinates` are the start of the window of the first output pixel. The TMA unit continues with
+the next pixels, across the ends of rows and images. `Offsets` move all of these pixels to one tap of the window. Pixels
+outside the image read as zero. Therefore neither padding nor a tile that ends in another image needs a branch.
 
 The kernel is that of gemm.py. The kernel has pairs of CTAs that share the weights by multicast. Each CTA has a thread
 that loads, and two warpgroups that multiply. The page docs/kernels.md lists the gain of each part.

@@ -1,4 +1,6 @@
-"""Copy a matrix through shared memory with TMA only, against cuMemcpyDtoD. Comments explain every fence and wait.
+"""Copy a matrix through shared memory with TMA only, in comparison with cuMemcpyDtoD.
+
+Comments explain every fence and wait.
 
 A few CTAs of one thread stay on each multiprocessor until the end. The thread only issues copies, so more threads would
 have no work. A CTA owns a ring of tiles, in which loads run ahead of stores, so that both directions stay busy. After

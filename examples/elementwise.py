@@ -1,13 +1,14 @@
-"""Add two matrices of any shape, with ordinary accesses by a thread-value layout, and again with TMA, against torch.
+"""Add two matrices of any shape, with ordinary accesses by a thread-value layout, and again with TMA, in comparison
+with torch.
 
 A CTA adds one tile. The layout assigns each thread a block of 4 rows, with 16 bytes in each row, so that a warp
-accesses 512 contiguous bytes of a row. `cases` asserts that this is CuTe's `make_layout_tv((4,32):(32,1), (4,4):(4,1))`
-for float. The identity tensor of the tile contains the coordinates of each element; the coordinates are the mask of
-the tails.
+accesses 512 contiguous bytes of a row. `cases` asserts that this layout is CuTe's `make_layout_tv((4,32):(32,1),
+(4,4):(4,1))` for float. The identity tensor of the tile contains the coordinates of each element; the coordinates are
+the mask of the tails.
 
 `add_tma` leaves the tails to TMA, which loads zeros beyond an edge and stores nothing there. TMA needs rows of a
 multiple of 16 bytes, so `cases` pads the rows of its tensors. `add` has no such limit: if the rows are not a multiple
-of 16 bytes, it accesses single elements. Both kernels read each byte once, so that TMA saves no work here.
+of 16 bytes, it accesses single elements. Both kernels read each byte once, so TMA saves no work in this example.
 """
 
 from functools import partial
@@ -143,7 +144,7 @@ def check_layout(constants, tile_dim):
 
 
 def operands(shape, dtype):
-    """Return two random matrices, and one for the sum, whose rows are padded to a multiple of 16 bytes."""
+    """Return two random matrices and a matrix for the sum, all with rows that are padded to a multiple of 16 bytes."""
     rows, columns = shape
     padded = -(-columns * dtype.itemsize // 16) * 16 // dtype.itemsize
     inputs = (torch.randint(-1000, 1000, (rows, padded), device="cuda").to(dtype) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Gather rows of a table by index, as an embedding does, against torch.index_select.
+"""Gather rows of a table by index, as an embedding does, in comparison with torch.index_select.
 
 The tensor map's box is one row, so a load at Coordinates{0, index} reads any row. Each lane starts one load. The rows
 of a tile are consecutive in shared memory, and one store writes the rows to the output. Compute capability 10 has an

@@ -1,4 +1,5 @@
-"""Compute C = A @ B.T in bfloat16, against torch.matmul (cuBLAS), with TMA loads, tensor cores and TMA stores at once.
+"""Compute C = A @ B.T in bfloat16 with TMA loads, tensor cores and TMA stores at once, in comparison with torch.matmul
+(cuBLAS).
 
 A is (M, K), B is (N, K) and C is (M, N), with contiguous rows. K and N are multiples of 8, because rows have multiples
 of 16 bytes. M is free. Beyond the edges, loads read zeros, and stores write nothing. Accumulators are float32.

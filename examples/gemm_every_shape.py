@@ -1,4 +1,4 @@
-"""Compute C = activation(A @ B.T + bias) of any size, in bfloat16 or float16, against torch.matmul (cuBLAS).
+"""Compute C = activation(A @ B.T + bias) of any size, in bfloat16 or float16, in comparison with torch.matmul (cuBLAS).
 
 C is (M, N) with contiguous rows. A (M, K) and B (N, K) have contiguous rows or columns. Contiguous extents are
 multiples of 8, because TMA requires 16 bytes. Other extents are free. The bias is a row of N. Accumulators are float32.

@@ -9,9 +9,9 @@ does not wait for them. The kernel makes the schedule: each CTA computes the row
 Three maps are made once, for any routing. Loads may reach into the next expert's rows, but stores must not. The map
 of the output therefore contains each row 64 times, so that a store may end at any row (Rows).
 
-The kernel is that of gemm.py with exchanged operands. The kernel multiplies weights by tokens, so that the tokens, 1 or
-2000, are the side of the tile that has 16 widths. Some tiles in flight wait for memory, and other tiles for the tensor
-cores.
+The kernel is that of gemm.py with exchanged operands. The kernel multiplies weights by tokens, so that the tokens, from
+1 to 2000, are on the side of the tile that has 16 widths. Some tiles in flight wait for memory, and other tiles for the
+tensor cores.
 """
 
 import itertools
@@ -252,7 +252,10 @@ RIVALS = {"torch._grouped_mm": grouped_mm}
 
 
 class Turns:
-    """Runs in turns, each with its own routing. `sizes` is the routing of the last run, and `left` its result."""
+    """A sequence of runs, each with its own routing.
+
+    `sizes` is the routing of the last run, and `left` is its result.
+    """
 
     def __init__(self, runs, steps):
         self.runs, self.sizes, self.left = itertools.cycle(zip(runs, steps, strict=True)), steps[0], None
@@ -263,7 +266,10 @@ class Turns:
 
 
 def check(left, tokens, weights, sizes, units=1):
-    """Compare every element with float32. Half a unit in bf16 is 2**-9, and the order of sums has a small effect."""
+    """Compare every element with float32.
+
+    Half a unit in the last place of bf16 is 2**-9, and the order of sums has a small effect.
+    """
     for of_expert, some, weight in zip(left.split(sizes), tokens.split(sizes), weights, strict=True):
         expected = some.float() @ weight.float().T
         torch.testing.assert_close(of_expert.float(), expected, rtol=units * 2**-8, atol=units * 2**-10)

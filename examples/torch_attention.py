@@ -98,7 +98,7 @@ def attention_operator(simulator=None):
 
 
 def reference(q, k, v, causal):
-    """Return the output of torch's attention, in float32 for CPU tensors, and no sums."""
+    """Return the output of torch's attention, computed in float32 for CPU tensors, and no sums of exponentials."""
     exact = [some.float() for some in (q, k, v)]
     attention = torch.nn.functional.scaled_dot_product_attention
     return attention(*exact, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1]).to(q.dtype), None

@@ -1,9 +1,9 @@
-"""Transpose a matrix through shared memory, without bank conflicts, against torch and a copy.
+"""Transpose a matrix through shared memory, without bank conflicts, in comparison with torch and with a copy.
 
 TMA loads a tile, threads transpose the tile, and TMA stores it. Read copy_2d.py first. Between load and store, the
-threads need waits and fences that TMA by itself did not need. This kernel needs no ring and no counter, because each
-tile has its own CTA. Several CTAs share a multiprocessor, so that some load while others store. The GPU starts CTAs in
-order as others end.
+threads need waits and fences that a copy by TMA alone does not need. This kernel needs no ring and no counter, because
+each tile has its own CTA. Several CTAs share a multiprocessor, so that some load while others store. The GPU starts
+CTAs in order as others end.
 
 The accesses have no bank conflicts. Lane l of a warp reads 16 bytes of row l. Rows are 128 bytes apart, which is the
 width of all 32 banks. In a plain tile, all lanes would therefore use the same 4 banks. SWIZZLE_128B moves the 16 bytes

@@ -15,7 +15,7 @@ from tests.support.descriptors import LEGAL
 
 
 def again(error):
-    """Return one copy of the error for each way to copy an error."""
+    """Return one copy of the error from each method of copying."""
     protocols = [pickle.loads(pickle.dumps(error, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
     return [*protocols, copy.copy(error), copy.deepcopy(error)]
 

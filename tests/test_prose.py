@@ -1,4 +1,4 @@
-"""Tests of the budgets for unidiomatic sentences, which each folder has, and which only fall."""
+"""Tests of each folder's budget for unidiomatic sentences, which may only fall."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Tests of eight concurrent threads on the fake driver, in which the arguments of each driver call belong to one call
 of the package.
 
-With a GIL, the tests are fast and rarely find a fault. On a free-threaded CPython, they test the package's state.
+With a GIL, the tests are fast and rarely find a fault. On a free-threaded CPython, the tests also cover the package's
+shared state.
 """
 
 import os
@@ -179,8 +180,9 @@ def test_arguments_are_read_while_they_are_set(new_kernel):
 
 
 def test_the_address_of_a_shared_descriptor_changes(driver, new_kernel, device_tensor):
-    """One thread changes the descriptor, while other threads launch and read it. Its bytes always belong to its present
-    tensor."""
+    """One thread changes the descriptor, while other threads launch and read it.
+
+    The bytes of the descriptor always belong to its present tensor."""
     tensors = [device_tensor((64, 128), address=n << 32) for n in range(1, 9)]
     descriptor = cuda_tma.create_tensor_map(tensors[0], box_dim=(16, 32))
     legal = {bytes(cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))) for tensor in tensors}

@@ -1,6 +1,6 @@
 """The pages for the driver's errors 700 to 720, which are made from the table of errors.
 
-The titles of the pages match searches.
+The titles of the pages contain the words for which users search.
 """
 
 from __future__ import annotations

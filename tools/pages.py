@@ -172,7 +172,10 @@ def compare(ran: Ran) -> str | None:
 
 
 def with_outputs(text: str, ran: list[Ran]) -> str:
-    """Return the page with the output of its blocks. A shown output with ``...`` that matches does not change."""
+    """Return the page with the output of its blocks.
+
+    An output on the page that contains ``...`` does not change if it matches the new output.
+    """
     for each in reversed(ran):
         if each.is_whole and compare(each) is not None:
             begin, end = each.block.span

@@ -20,7 +20,7 @@ RECORDED = ROOT / "tests" / "data" / "faults_sm90.jsonl.gz"
 
 
 def number_of(row: dict) -> int:
-    """Return the error of a case, which is immediate or at a later call, or 0 without an error."""
+    """Return the error of a case, which occurs at once or at a later call, or 0 without an error."""
     if row["found"] == "hang":
         return 0
     at_once = row["launch"] or row["found"]

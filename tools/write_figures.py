@@ -107,8 +107,9 @@ def nvrtc(page: str) -> Iterator[str]:
 
 
 def kernels(page: str) -> Iterator[str]:
-    """Yield the comparison of the kernels with their rivals, from kernels.md. A rival and a regime have one row for all
-    cases.
+    """Yield the comparison of the kernels with their rivals, from kernels.md.
+
+    Each pair of a rival and a regime has one row for all cases.
     """
     yield "| | ours | rival's | ours / rival's | least to greatest | rival |"
     yield "|---|---:|---:|---:|---:|---|"

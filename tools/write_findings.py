@@ -1,5 +1,5 @@
-"""Write ``docs/sanitizer.md``, which shows for each kind of finding a kernel with it, the report of the simulator, and
-the fix.
+"""Write ``docs/sanitizer.md``, which shows, for each kind of finding, a kernel, the report of the simulator, and the
+fix.
 
 The file ``sanitizer_page.md`` contains the rest of the page.
 """
@@ -29,7 +29,7 @@ def page() -> str:
 
 
 def lines_of(kind: str, side: str) -> str:
-    """Return the source of a kernel, which is the wrong one if `side` is ``"-"``, and the fixed one if `side` is
+    """Return the source of a kernel: the wrong kernel if `side` is ``"-"``, and the fixed kernel if `side` is
     ``"+"``.
     """
     return "".join(line[1:] for line in KERNELS[kind].splitlines(keepends=True) if line[0] in (" ", side))

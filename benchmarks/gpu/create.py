@@ -1,5 +1,5 @@
-"""The rows of single descriptors, which are created from views, torch tensors and CuPy arrays, and the rows of views
-and of replaced addresses.
+"""The benchmark rows for single descriptors from views, torch tensors and CuPy arrays, for views, and for replaced
+addresses.
 """
 
 from __future__ import annotations
@@ -202,8 +202,9 @@ def replacements(scene: Scene) -> list[Work]:
 
 
 def encode_floor(scene: Scene, rank: int) -> Timer:
-    """Return a timer of the encode of this package's map in C. Raise an error unless both encodes give the same
-    bytes."""
+    """Return a timer for the encoding of this package's map in C.
+
+    Raise an error unless both encodings give the same bytes."""
     descriptor, memory = scene.descriptor(rank), map_memory()
     timer = scene.floor.encode(descriptor.params, memory)
     timer(1)

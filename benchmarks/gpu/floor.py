@@ -1,4 +1,4 @@
-"""The compilation and the load of ``floor.c`` on demand, with timers of the cost of calls in C."""
+"""The compilation and the load of ``floor.c`` on demand, with timers for calls in C."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Floor:
         return self._timer("set_node_ns", "cuGraphExecKernelNodeSetParams", *handles, pointers)
 
     def exchange(self, tensor: object) -> Timer:
-        """Return a timer of the owning export through the DLPack C exchange API of the tensor's type, and of its
+        """Return a timer for an owning export of a tensor by the DLPack C exchange API, and for the call of its
         deleter.
         """
         return self._timer("exchange_ns", "the DLPack exchange", _exchange_api(tensor), ctypes.py_object(tensor))
@@ -120,8 +120,8 @@ class Floor:
     def launch_tensors(
         self, function: int, stream: int, tensors: Sequence[object], params: TiledParams, last: ctypes._SimpleCData
     ) -> Timer:
-        """Return a timer of the exports, storages and maps of tensors, and of the launch with these maps and one more
-        argument.
+        """Return a timer for a launch with the maps of tensors and one more argument, including the exports, the
+        storages and the maps.
         """
         arguments = [*[map_memory() for _ in tensors], last]
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))

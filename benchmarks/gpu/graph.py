@@ -1,6 +1,6 @@
-"""The rows of kernel nodes of an executable graph.
+"""The benchmark rows for kernel nodes of an executable graph.
 
-A row changes one map of a node, in pairs with the driver's call from C.
+Each row times the change of one map of a node, in pairs with the driver's call from C.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Graph:
-    """An instantiated graph of one node, of which each row has its own."""
+    """An instantiated graph of one node; each row has its own graph."""
 
     bench: Bench
     prepared: cuda_tma.PreparedLaunch

@@ -1,5 +1,5 @@
-"""The rows of launches of empty kernels, with a map and a pointer, four maps, or eight scalars, in pairs with the
-baseline.
+"""The benchmark rows for launches of empty kernels, with a map and a pointer, four maps, or eight scalars, in pairs
+with the baseline.
 """
 
 from __future__ import annotations
@@ -162,8 +162,9 @@ def eight_scalars(bench: Bench) -> list[Work]:
 
 @dataclass(frozen=True)
 class Arguments:
-    """The same arguments for each library. Each field is a function, so that the failure of a library affects only its
-    own row.
+    """The arguments of the same launch in the form of each library.
+
+    Each field is a function, so that the failure of a library affects only its own row.
     """
 
     ours: Callable[[], tuple]

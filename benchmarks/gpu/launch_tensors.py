@@ -1,4 +1,4 @@
-"""The rows of a launch with three torch tensors that creates their maps, in comparison with other libraries."""
+"""The benchmark rows for a launch that creates the maps of three torch tensors, in comparison with other libraries."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def three_tensors(bench: Bench) -> list[Work]:
 
 
 def floor(bench: Bench) -> Timer:
-    """Return the sum of the timers of all necessary C calls."""
+    """Return a timer that adds the times of all necessary C calls."""
     scene = bench.scene
     arguments = [*[scene.raw_map(memory) for memory in range(3)], ctypes.c_int32(COUNT)]
     launch = scene.floor.launch(function(bench.kernel), int(scene.stream.handle), arguments, "cuLaunchKernel")
@@ -111,8 +111,8 @@ def floor(bench: Bench) -> Timer:
 
 
 def sequence(bench: Bench) -> Timer:
-    """Return a timer of the same calls in the order of a C program, where the launch evicts data that the next encode
-    needs.
+    """Return a timer of the same calls in the order of a C program, in which a launch evicts data that the next
+    encoding needs.
     """
     scene, kernel = bench.scene, function(bench.kernel)
     params = scene.descriptor(2).params

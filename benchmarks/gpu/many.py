@@ -1,4 +1,4 @@
-"""The rows of ten thousand descriptors of one geometry that are created at once."""
+"""The benchmark rows for ten thousand descriptors of one geometry that are created at once."""
 
 from __future__ import annotations
 

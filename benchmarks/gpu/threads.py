@@ -1,4 +1,4 @@
-"""The rows of launches by several threads at the same time, each on its own stream, which show the cost of
+"""The benchmark rows for launches by several threads at the same time, each on its own stream, which show the cost of
 contention."""
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The fastest product ``out = a @ b`` among the algorithms that cuBLASLt proposes, as a `Run`.
 
 ``torch.matmul`` takes the first algorithm of a heuristic. This module times each of the first 16 algorithms, and the
-fastest is the rival. The library is that of torch. The numbers are those of ``cublasLt.h``, ``cublas_api.h`` and
-``library_types.h`` of CUDA 12 and 13. The objects of a problem are not freed until the process ends.
+fastest is the rival. The library cuBLASLt is the copy that torch loads. The constants are those of ``cublasLt.h``,
+``cublas_api.h`` and ``library_types.h`` of CUDA 12 and 13. The objects of a problem are not freed until the process
+ends.
 """
 
 from __future__ import annotations

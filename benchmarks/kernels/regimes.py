@@ -24,7 +24,7 @@ Run = Callable[[], object]
 
 @dataclass(frozen=True)
 class After:
-    """A run that follows another run, which is not timed."""
+    """A run that is timed after another run, which is not timed."""
 
     before: Run
     run: Run
@@ -93,8 +93,9 @@ def _nothing() -> None:
 
 @dataclass
 class Watch:
-    """A reader of the GPU's clock, power and temperature during a block, through NVML. Without NVML, it reads
-    nothing."""
+    """A reader of the GPU's clock, power and temperature during a block, through NVML.
+
+    Without NVML, the reader returns no values."""
 
     period_s: float = 0.02
     clocks_mhz: list[int] = field(default_factory=list)

@@ -30,7 +30,7 @@ Record = dict[str, Any]
 
 
 def ending(record: Record) -> dict[str, str]:
-    """Return the end of a launch, from the last line of its process or from a verdict in its text."""
+    """Return the outcome of a launch, from the last line of its process or from a verdict in its text."""
     for line in reversed(record["text"].splitlines()):
         if line.startswith('{"ended"'):
             try:
@@ -69,8 +69,8 @@ def _escaped(text: str) -> str:
 
 
 def _gpu(case: Case, records: dict[str, Record]) -> str:
-    """Return the end of the launch without a tool, and the number of values that differ from the values of the fixed
-    kernel.
+    """Return the outcome of the launch without a tool, and the number of values that differ from the values of the
+    fixed kernel.
     """
     wrong, fixed = (records.get(f"{case.name}|{which}|") for which in ("wrong", FIXED))
     if wrong is None:

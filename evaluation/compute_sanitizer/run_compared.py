@@ -77,7 +77,7 @@ def _map(address: int, case: dict[str, Any]) -> Any:
 
 
 def _ended(stream: int, patience_s: float) -> str:
-    """Return the end of the launch by polling, because a wait might never return."""
+    """Poll until the launch ends, and return its outcome, because a wait might never return."""
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         (result,) = driver.cuStreamQuery(stream)

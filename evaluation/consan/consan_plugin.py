@@ -1,9 +1,10 @@
 """A pytest plugin that puts the sanitizer in the place of ConSan, for Triton's own tests of ConSan.
 
-A test runs its kernel in another process, and then asserts that ConSan stopped it with a message, or that it did not.
-Here the kernel runs in this process on the simulator, and its errors answer these assertions. So each test of a wrong
-kernel passes if the sanitizer reports an error, and each test of a right kernel passes if it reports none. Tests that
-start no process fail if there is an error. ``CONSAN_RESULTS`` names the file for the results.
+A test runs its kernel in another process, and then asserts that ConSan stopped the kernel with a message, or that
+ConSan did not stop the kernel. With the plugin, the kernel runs in this process on the simulator, and the assertions
+receive the errors of the simulator. A test of a wrong kernel therefore passes if the sanitizer reports an error, and a
+test of a right kernel passes if the sanitizer reports no error. A test that starts no process fails if the sanitizer
+reports an error. The environment variable ``CONSAN_RESULTS`` contains the name of the file for the results.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def launch(self: Session, *arguments: Any, **options: Any) -> Any:
 
 
 class Message(str):
-    """ConSan's message, which contains each expected text if there is an error."""
+    """A replacement for ConSan's message, which contains each expected text if there is an error."""
 
     def __contains__(self, text: object) -> bool:
         ASKED.append(str(text))

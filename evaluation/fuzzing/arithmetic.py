@@ -31,7 +31,7 @@ class Operation(NamedTuple):
 
 
 def edge_value(draw: Random, pool: str) -> int:
-    """Return random bits that are often at an edge of their type."""
+    """Return random bits, which are often an extreme value of their type."""
     bits = 64 if pool == "d" else 32
     kind = draw.randrange(4)
     if kind == 0:

@@ -93,7 +93,7 @@ class Sequence:
         return self.draw.choice(found) if found else 0
 
     def some(self) -> tuple[int, np.ndarray]:
-        """Return an allocation. If there are few allocations, it is often a new one."""
+        """Return an allocation. If there are few allocations, the result is often a new allocation."""
         if not self.memory or (len(self.memory) < MOST and self.draw.random() < 0.2):
             self.allocate()
         address = self.draw.choice([*self.memory])

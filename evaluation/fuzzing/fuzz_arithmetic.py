@@ -30,7 +30,7 @@ HEAD = ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k(.param
 
 
 class Step(NamedTuple):
-    """An operation on registers, where a register is a pool and a number."""
+    """An operation on registers, each of which is given by a pool and a number."""
 
     operation: Operation
     sources: tuple[tuple[str, int], ...]

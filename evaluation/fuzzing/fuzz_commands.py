@@ -156,7 +156,10 @@ def fault_of(status: int | str, raised: str, out: str, err: str, strange: list[s
 
 
 def worker(seed: int, first: int, stop: int) -> None:
-    """Run inputs in order, and print a line before and after each. A signal ends a process that exceeds a limit."""
+    """Run inputs in order, and print a line before and after each input.
+
+    A signal ends a process that exceeds a limit.
+    """
     prepare()
     with tempfile.TemporaryDirectory(dir=_MEMORY) as parent:
         for index in range(first, stop):
@@ -170,7 +173,7 @@ def worker(seed: int, first: int, stop: int) -> None:
 
 
 def in_workers(seed: int, first: int, stop: int) -> Iterator[Outcome]:
-    """Run inputs in worker processes, one input at a time. The death of a worker is also a result."""
+    """Run inputs in worker processes, one input at a time. The end of a worker process is also a result."""
     while first < stop:
         end = min(first + _BATCH, stop)
         command = [sys.executable, __file__, "--worker", f"{seed}:{first}:{end}"]

@@ -23,7 +23,7 @@ DONE = re.compile(r"^(\d+) calls, 0 faults$", re.M)
 
 
 def fault_of(number: int, calls: int) -> str:
-    """Run a sequence in a separate process. Return its fault, or an empty text."""
+    """Run a sequence in a separate process. Return the fault of the sequence, or an empty text."""
     command = [sys.executable, "-m", "cuda_tma", "sanitize", "--", sys.executable, str(CALLS), str(number), str(calls)]
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     environment = {**os.environ, "PYTHONPATH": paths, "CUDA_VISIBLE_DEVICES": ""}

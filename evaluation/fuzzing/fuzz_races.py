@@ -75,8 +75,8 @@ def _is_hidden(program: Program, pair: frozenset[tuple[int, int]]) -> bool:
     """Return whether an atomic operation on the same word by one of the two threads may hide a race.
 
     An atomic operation observes earlier atomic operations, and statements that depend on its value are ordered after
-    them. An example is a block that is the last one to count, and then resets the counter. The sanitizer does not see
-    whether a later access depends on the value.
+    them. An example is the block that increments a counter last, and then resets the counter. The sanitizer does not
+    check whether a later access depends on the value.
     """
     (one, at), (other, there) = pair
     add = Operation("add", program.threads[one][at].number)

@@ -1,6 +1,6 @@
 """Run programs that misuse the driver library of ``cuda-tma sanitize``.
 
-Each run must end in time, with a sentence.
+Each run must end in time, and must print a last sentence.
 
 The cases are very many launches, allocations of 100 GiB, damaged fat binaries, and calls of every entry with null
 pointers. A case fails if the command has a traceback or no last sentence, or exceeds the limits. The program itself may
@@ -66,7 +66,7 @@ def damaged(program: bytes, seed: int) -> bytes:
 
 
 def complaint(command: list[str], seconds: float, folder: Path, given: str = "") -> str:
-    """Run a program below the command. Return the reason why its end is wrong, or an empty text."""
+    """Run a program below the command. Return the reason why the end of the program is wrong, or an empty text."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     whole = [sys.executable, "-m", "cuda_tma", "sanitize", "--schedules", "1", "--", *command]
     try:

@@ -1,9 +1,9 @@
 """Tiny programs of two or three threads, with their races by an exhaustive search.
 
-The oracle is independent of the sanitizer. It explores every interleaving of the threads' operations, without vector
-clocks. Two accesses race if an interleaving reaches a state in which both are the next operations of two threads. The
-two accesses also access the same word, include a write, and are not both atomic. Synchronization only blocks threads. A
-state is therefore the tuple of the threads' positions, and a program has few states.
+The oracle is independent of the sanitizer. The oracle explores every interleaving of the threads' operations, without
+vector clocks. Two accesses race if an interleaving reaches a state in which both are the next operations of two
+threads. The two accesses also access the same word, include a write, and are not both atomic. Synchronization only
+blocks threads. A state is therefore the tuple of the threads' positions, and a program has few states.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def _of_statements(text: str, code: str) -> Iterator[Mutant]:
 
 
 def _moved(one: str | None, other: str | None) -> str | None:
-    """Return the role that counts as moved, which is the narrower of two roles."""
+    """Return the role of an exchange of two statements, which is the narrower of their two roles."""
     order = [*CALLS]
     return min(filter(None, (one, other)), key=order.index, default=None)
 

@@ -110,7 +110,7 @@ def outcome_of(found: dict, mutator: str, memory: Sequence[str], wanted: Callabl
 
 
 def judged(row: dict, reasons: Mapping[str, tuple[str, str]]) -> str:
-    """Return found, equivalent, values only or missed. For a found mutant, the reasons do not matter."""
+    """Return the verdict: found, equivalent, values only or missed. For a found mutant, the reasons do not matter."""
     if row["outcome"] == FOUND:
         return FOUND
     by_itself = {"identical SASS": EQUIVALENT, "values": VALUES}
@@ -132,7 +132,7 @@ def far(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> int:
 
 
 def summary(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> str:
-    """Return the counts as text, and the share of the mutants that was found, of those that can be found."""
+    """Return the counts as text, and the share of found mutants among the mutants that can be found."""
     outcomes = Counter(row["outcome"] for row in rows)
     counts = Counter(judged(row, reasons) for row in rows)
     found, asked = share(rows, reasons)

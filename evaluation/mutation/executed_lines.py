@@ -1,7 +1,7 @@
 """A plugin of pytest that writes the executed lines of the package and the failed tests of a session as JSON.
 
-The environment variable ``MUTATION_LINES`` contains the name of the file. The lines need ``sys.monitoring`` of Python
-3.12. Without it, the list of lines is empty.
+The environment variable ``MUTATION_LINES`` contains the name of the file. The record of executed lines needs
+``sys.monitoring`` of Python 3.12. In earlier versions, the list of lines is empty.
 """
 
 from __future__ import annotations

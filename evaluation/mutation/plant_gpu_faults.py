@@ -1,8 +1,8 @@
 """Plant faults in kernels one by one, and run the tests on a GPU that must detect them.
 
 ``python evaluation/mutation/plant_gpu_faults.py`` copies the repository, and runs ``tests/gpu/test_exact.py`` without a
-fault and with each one. It prints "killed by" and the first failing test, or "survived". The status is 0 if each fault
-is detected. ``--simulator`` runs the same kernels on the simulator.
+fault and with each fault. The script prints "killed by" and the first failing test, or "survived". The status is 0 if
+each fault is detected. ``--simulator`` runs the same kernels on the simulator.
 """
 
 from __future__ import annotations

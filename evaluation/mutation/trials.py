@@ -50,7 +50,7 @@ class Folder:
         return cls(path)
 
     def pytest(self, arguments: Iterable[str], seconds: float, **variables: str) -> tuple[int | None, str]:
-        """Run pytest. Return its status (None after `seconds`) and the end of its output."""
+        """Run pytest. Return the status of the process (None after `seconds`) and the end of its output."""
         home = str(self.path / "home")
         paths = os.pathsep.join([str(self.path), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
         own = {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "CUDA_VISIBLE_DEVICES": "", "HOME": home,

@@ -1,8 +1,8 @@
-"""Recorded launches again, by CuPy: kernels of runtimes that are not installed on the machine with the GPU.
+"""Repeat recorded launches by CuPy, for kernels of runtimes that are not installed on the machine with the GPU.
 
-``cuda-tma sanitize --record FILE`` writes the files, on any machine. Memory has other addresses here, so pointers and
-tensor maps are changed. Pointers in memory are not, so a kernel that follows them cannot run. Run this script below
-``sanitize --on-gpu``:
+``cuda-tma sanitize --record FILE`` writes the files, on any machine. On this GPU, the memory has other addresses, so
+the script changes pointers and tensor maps. The script does not change pointers in memory, so a kernel that follows
+such pointers cannot run. Run this script below ``sanitize --on-gpu``:
 
     python evaluation/on_gpu/recorded_kernels.py FILE...
 """
@@ -28,7 +28,7 @@ class Memory:
         self.arrays = [cupy.asarray(np.frombuffer(each.data, np.uint8)) for each in self.segments]
 
     def moved(self, address: int) -> int | None:
-        """Return the present address of a recorded one."""
+        """Return the present address for a recorded address."""
         for segment, array in zip(self.segments, self.arrays, strict=True):
             if 0 <= address - segment.address < len(segment.data):
                 return int(array.data.ptr) + address - segment.address

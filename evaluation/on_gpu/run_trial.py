@@ -105,7 +105,7 @@ def _row(document: Path, again: Path) -> dict[str, Any]:
 
 
 def _same(launches: list[dict[str, Any]], again: Path) -> str:
-    """Return the number of launches whose second report equals the first, apart from the time."""
+    """Return the number of launches whose second report equals the first report, apart from the time."""
     if not again.exists():
         return "no"
     replayed = json.loads(again.read_text("utf-8"))["launches"]

@@ -8,7 +8,7 @@ EPOCHS = 6
 
 
 class Model(torch.nn.Module):
-    """Two layers with a norm, an activation and a residual connection."""
+    """A model of two layers with a norm, an activation and a residual connection."""
 
     def __init__(self, width):
         super().__init__()

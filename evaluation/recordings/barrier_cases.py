@@ -136,8 +136,9 @@ def _drawn(draw: random.Random) -> list[Operation]:
 
 
 def _possible(barrier: Barrier) -> list[tuple[str, int, int]]:
-    """Return operations with the least and the greatest number whose outcome is defined. More likely operations occur
-    twice.
+    """Return operations with the least and the greatest number whose outcome is defined.
+
+    Operations with a higher probability occur twice.
     """
     pending, tx = barrier.pending_count, barrier.tx_count
     more, less, all_of_it = min(MOST - tx, MOST), min(MOST + tx, MOST), max(tx, 0)

@@ -13,7 +13,7 @@ Each row of the output is a case of ``barrier_cases.py`` with ``operations``, th
 ``returned`` contains the result of each operation (a state, or whether a phase has completed). ``ended`` is the reason
 if a case did not reach its end, which is the CUDA error or a hang. The result of the operation after the last word is
 then unknown. Cases that PTX leaves undefined (``undefined``) run in separate processes. There are two more kinds of
-rows. ``contended`` contains words that a thread took by inval while other threads used the barrier. The first row is
+rows. ``contended`` contains words that a thread read by inval while other threads used the barrier. The first row is
 ``device``.
 """
 

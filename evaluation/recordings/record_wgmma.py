@@ -5,9 +5,9 @@ types.
     python replay_wgmma.py wgmma_sm90.npz      # compare a model with it, without a GPU
 
 The script needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). For each form of ``wgmma_cases.py``,
-the output contains the bits of all results: ``<form>/wgmma`` (blocks, 64, 8), and ``<form>/mma``. The latter are those
-of mma.sync on the same operands, stored as the exclusive or with the results of wgmma. ``facts`` is JSON. ``facts``
-contains the device, a digest of the operands, and the number of results with other bits
+the output contains the bits of all results: ``<form>/wgmma`` (blocks, 64, 8), and ``<form>/mma``. The results of
+mma.sync are for the same operands, and are stored as the exclusive or with the results of wgmma. ``facts`` is JSON.
+``facts`` contains the device, a digest of the operands, and the number of results with other bits
 
 - ``registers``: with A in registers;
 - ``columns``: in the last 8 of 64 columns, with B's 8 columns repeated;

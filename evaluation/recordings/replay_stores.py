@@ -58,8 +58,8 @@ def content(values: str, seed: int, size: int) -> np.ndarray:
 
 
 def _special_values(exponent_bits: int, mantissa_bits: int) -> np.ndarray:
-    """Return bit patterns of both signs: zero, subnormals, numbers near the least normal number, 1 and half a unit
-    in its last place, the largest number, infinity, a signaling NaN and a quiet NaN.
+    """Return bit patterns of both signs: zero, subnormals, numbers near the least normal number, the number 1, half a
+    unit in the last place of 1, the largest number, infinity, a signaling NaN and a quiet NaN.
     """
     infinity = ((1 << exponent_bits) - 1) << mantissa_bits
     least, one = 1 << mantissa_bits, infinity // 2 & ~((1 << mantissa_bits) - 1)

@@ -54,7 +54,10 @@ CHOICES = {
 
 
 def best(form: Form, instruction: str, recorded: np.ndarray) -> tuple[int, Adder]:
-    """Improve the parameters in turn, from the first guess on. Return the number of matches and the parameters."""
+    """Improve one parameter after another, beginning with the first guess.
+
+    Return the number of matches and the parameters.
+    """
 
     def score(adder: Adder) -> int:
         return sum(right for right, _ in agreement(form, instruction, recorded, adder).values())

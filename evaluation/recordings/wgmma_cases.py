@@ -118,7 +118,7 @@ def _numbers(format: Format, rng: np.random.Generator, exponent: np.ndarray) -> 
 
 
 def _reach(format: Format, bound: int) -> tuple[int, int]:
-    """Return exponents around 0 that the format has."""
+    """Return exponents around 0 that the format can represent."""
     return max(format.least, -bound), min(format.most - 1, bound)
 
 

@@ -7,11 +7,10 @@ types), and to nearest to f16. Integers are added exactly. This holds for wgmma,
 floating-point types. With these types, mma.sync converts the elements to f16, multiplies in two halves, and then adds C
 as any other number.
 
-The literature describes the model of wgmma (P. Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and
-Matrix Cores", arXiv:2511.10909; F. A. Khattak and M. Mikaitis, "Accurate Models of NVIDIA Tensor Cores",
-arXiv:2512.07004). All 106,496 results in tests/data/wgmma_sm90.npz equal the model's results (one H200; ptxas of CUDA
-13 splits mma.sync into the two halves). No result changed with A in registers, with N, or with two instructions in one
-group.
+The literature describes the model of wgmma (Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and
+Matrix Cores", arXiv:2511.10909; Khattak and Mikaitis, "Accurate Models of NVIDIA Tensor Cores", arXiv:2512.07004). All
+106,496 results in tests/data/wgmma_sm90.npz equal the model's results (one H200; ptxas of CUDA 13 splits mma.sync into
+the two halves). No result changed with A in registers, with N, or with two instructions in one group.
 
 This model computes with integers, and each of its parameters can vary to fit a recording. The simulator's model,
 ``cuda_tma/simulate/_matrix/adder.py``, computes with float64. Tests compare both models with the recording.
@@ -27,7 +26,8 @@ from wgmma_cases import FORMATS, Form, Format
 
 @dataclasses.dataclass(frozen=True)
 class Adder:
-    """
+    """The rules by which tensor cores add the terms of one instruction.
+
     Parameters
     ----------
     fraction_bits

@@ -1,6 +1,6 @@
 """Kernels of Triton for sm_100.
 
-The kernels are matrix products of five types, also persistent, specialized and grouped ones, and attention.
+The kernels are matrix products of five types, including persistent, specialized and grouped products, and attention.
 
 ``python triton_kernels.py CASE`` launches a kernel and compares its result with NumPy's. Without a name, the script
 lists the cases.

@@ -62,7 +62,7 @@ def factor(rows: int, K: int, type_: str, seed: int) -> tuple[torch.Tensor, np.n
 
 
 def scales(rows: int, columns: int, is_nvfp4: bool, seed: int) -> tuple[torch.Tensor, np.ndarray]:
-    """Return scales whose products with small numbers f32 contains."""
+    """Return scales whose products with small numbers are exact in f32."""
     random = np.random.default_rng(seed)
     if is_nvfp4:
         numbers = random.integers(1, 8, (rows, columns)) / 4

@@ -1,7 +1,7 @@
 """Kernels of Triton for sm_120: products of scaled factors, and products and attention of 16 and 8 bits.
 
 ``python triton_kernels.py CASE`` launches a kernel and compares its result with NumPy's. Without a name, the script
-lists the cases. Run it by ``../sm100_corpus/run_corpus.py --target sm_120``.
+lists the cases. Run the script by ``../sm100_corpus/run_corpus.py --target sm_120``.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def scales(seed: int, shape: tuple[int, int], group: int) -> tuple[torch.Tensor,
 
 
 def same(found: torch.Tensor, expected: np.ndarray, bound: float) -> None:
-    """Compare a result with the expected one, whose differences must be within a bound relative to the largest."""
+    """Compare a result with the expected result; their differences must be within a bound relative to the largest
+    value.
+    """
     off = np.abs(wide(found) - expected).max() / np.abs(expected).max()
     print(f"largest difference {off:.3g}, bound {bound:.3g}")
     if not off <= bound:

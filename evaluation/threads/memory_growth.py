@@ -40,5 +40,5 @@ def grown_alone(alone: Mapping[str, Alone]) -> list[str]:
 
 
 def others_bytes(done: Mapping[str, int], alone: Mapping[str, Alone]) -> int:
-    """Return the memory that the works retained through other libraries."""
+    """Return the memory that the kinds of work retained through other libraries."""
     return round(sum(count * bare_bytes_each(work, alone) for work, count in done.items()))

@@ -7,11 +7,11 @@ and prepared launches. The script ends with status 1 if a tile was wrong, a thre
 
     python stress_threads.py --minutes 8
 
-The script prints the memory ten times during the run, and then for each kind of work separately. For comparison, it
-prints the memory of works of torch, cuda.core and the driver without the package, which does not count as growth. An
-executable graph of cuda.core leaves 208 bytes, with or without the package's code. An executable graph of the driver
-and the other works leave no bytes (observed: H200, driver 580, cuda.core 1.2.0). Other users of the GPU also change the
-device's memory, so no other program may use the GPU during the run.
+The script prints the memory ten times during the run, and then for each kind of work separately. For comparison, the
+script prints the memory of operations of torch, cuda.core and the driver without the package, which does not count as
+growth. An executable graph of cuda.core leaves 208 bytes, with or without the package's code. An executable graph of
+the driver and the other operations leave no bytes (observed: H200, driver 580, cuda.core 1.2.0). Other users of the GPU
+also change the device's memory, so no other program may use the GPU during the run.
 """
 
 from __future__ import annotations
@@ -261,8 +261,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def spend(seconds: float, workers: list[Worker], works: tuple[str, ...], parts: int = 10) -> list[Memory]:
-    """Run these works in all threads. Return the memory after each part of the time, and after the end of all
-    threads."""
+    """Run these operations in all threads.
+
+    Return the memory after each part of the time, and after the end of all threads."""
     start, samples = time.monotonic(), []
     threads = [threading.Thread(target=worker.run, args=(start + seconds, works)) for worker in workers]
     for thread in threads:
@@ -287,7 +288,7 @@ def report(seconds: float, workers: list[Worker], samples: list[Memory]) -> None
 
 
 def grown_together(samples: list[Memory], alone: dict[str, Alone]) -> list[str]:
-    """Return the growth that is too large, from a fifth of the time on."""
+    """Return the growth that is too large, measured after the first fifth of the time."""
     settled, last = samples[len(samples) // 5 - 1], samples[-1]
     process_kb = last.trimmed_kb - settled.trimmed_kb
     others_kb = others_bytes(last.done - settled.done, alone) >> 10

@@ -29,7 +29,7 @@ def launch(kernel, *tensors, configs=None) -> None:
 
 
 def case_2556() -> None:
-    """48 of 64 threads write a tile, and read what other threads wrote."""
+    """In the kernel, 48 of 64 threads write a tile, and read values that other threads wrote."""
 
     @T.prim_func
     def main(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
@@ -85,7 +85,7 @@ def case_2566_rows() -> None:
 
 
 def case_2612() -> None:
-    """A loop in a condition of the thread writes a tile, and reads what other threads wrote."""
+    """A loop in a condition of the thread writes a tile, and reads values that other threads wrote."""
 
     @T.prim_func
     def main(A: T.Tensor((128,), "int32"), B: T.Tensor((128,), "int32")):

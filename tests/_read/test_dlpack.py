@@ -159,8 +159,9 @@ def test_a_used_capsule_is_refused_and_not_released_twice():
 
 @pytest.fixture
 def patient():
-    """Set a very long switch interval of threads, so that a thread runs only when another thread releases the GIL. An
-    alarm ends a hang."""
+    """Set a very long switch interval of threads, so that a thread runs only when another thread releases the GIL.
+
+    An alarm ends a test that hangs."""
     before = sys.getswitchinterval(), signal.signal(signal.SIGALRM, lambda *_: None)
     sys.setswitchinterval(1000)
     signal.alarm(10)

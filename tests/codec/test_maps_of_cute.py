@@ -1,7 +1,7 @@
 """Tests of the maps that CuTe DSL 4.8.1 encodes without the driver, for 128 x 128 elements of 4 bits.
 
 The bytes are from launches of CUTLASS's dense_blockscaled_gemm_persistent.py, which `cuda-tma sanitize --record` wrote.
-The last 64 bytes of these maps are different in each launch, and are zeros here.
+The last 64 bytes of these maps are different in each launch, and are zeros in the test.
 """
 
 from __future__ import annotations

@@ -110,8 +110,9 @@ def test_the_word_of_a_barrier():
 
 
 def test_instructions_that_need_clusters(publish):
-    """The published lines distinguish st.async, red.async and remote arrivals. In clusters of one CTA, all of them
-    run."""
+    """The published lines distinguish st.async, red.async and remote arrivals.
+
+    In clusters of one CTA, each of these three instructions runs."""
     found = {}
     for name, value in (("stores", 105), ("reduces", 105), ("arrives", 100)):
         assert lines(WITHOUT_CLUSTERS, name, "1") == [f"{value} True"], name

@@ -1,8 +1,8 @@
 """Tests of the device header's copies through tensor maps, for which hardware and the emulator give the same bytes.
 
-This file and the other test_header_*.py run every function of the header that compute capability 9.0 has. They also run
-under ``compute-sanitizer --tool memcheck --report-api-errors no``. test_products.py and test_wgmma.py test tensor
-cores; multimem.cuh, which needs a multicast object, is only compiled.
+This file and the other test_header_*.py run every function of the header that compute capability 9.0 has. The files
+also run under ``compute-sanitizer --tool memcheck --report-api-errors no``. test_products.py and test_wgmma.py test
+tensor cores; multimem.cuh, which needs a multicast object, is only compiled.
 """
 
 import numpy as np

@@ -79,7 +79,7 @@ STORE_TWO_GROUPS = """
 
 
 def test_wait_group_read(machine):
-    """After wait_group_read<1>, the thread may overwrite the first tile while a copy still reads the second."""
+    """After wait_group_read<1>, the thread may overwrite the first tile while a copy still reads the second tile."""
     tile = np.random.default_rng(3).integers(0, 256, 2 * 16384, np.uint8)
     then = """
         wait_group_read<1>();
@@ -92,8 +92,9 @@ def test_wait_group_read(machine):
 
 
 def test_wait_group(machine):
-    """After a wait, the thread reads the stored bytes of the first group of copies in global memory. After a second
-    wait, it reads the bytes of both groups."""
+    """After a wait, the thread reads the stored bytes of the first group of copies in global memory.
+
+    After a second wait, the thread reads the bytes of both groups."""
     tile = np.random.default_rng(4).integers(1, 256, 2 * 16384, np.uint8)
     then = """
         wait_group<1>();

@@ -1,7 +1,8 @@
 """Tests of barriers, fences, clusters and grids by the device header, on hardware.
 
 The tests cannot show that three fences are needed. Without ``fence_proxy_async``, ``fence_barrier_init`` or
-``fence_tensor_map_release`` all tests of the header also pass (observed: driver 580, sm_90). The ISA requires them.
+``fence_tensor_map_release`` all tests of the header also pass (observed: driver 580, sm_90). The PTX ISA requires these
+three fences.
 """
 
 from dataclasses import replace
@@ -101,8 +102,9 @@ def test_pipeline(machine, stages):
     not hasattr(LaunchConfig, "programmatic_stream_serialization"), reason="this cuda-core cannot launch so"
 )
 def test_dependent_grids(machine):
-    """The second grid may start at the first grid's signal. After its wait, all writes of the first grid are visible to
-    it."""
+    """The second grid may start at the first grid's signal.
+
+    After its wait, the second grid observes all writes of the first grid."""
     first = """
         griddepcontrol_launch_dependents();
         for (int i = 0; i < 20; ++i) __nanosleep(1000);

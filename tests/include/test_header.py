@@ -1,6 +1,6 @@
 """Tests that the whole device header compiles to machine code for every declared target, without a GPU.
 
-The tests compile to cubin, because NVRTC checks inline PTX only when it assembles it.
+The tests compile to cubin, because NVRTC checks inline PTX only when it assembles the PTX.
 """
 
 from __future__ import annotations

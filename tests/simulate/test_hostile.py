@@ -112,8 +112,9 @@ def test_threads_of_large_local_memory_run_fewer_at_a_time(launch):
 
 
 def test_copies_of_a_statement_are_one_cause(launch):
-    """The unrolled loop of the test has eight instructions. The sanitizer reports only one finding for all pairs of
-    their accesses."""
+    """The unrolled loop of the test has eight instructions.
+
+    The sanitizer reports only one finding for all pairs of these instructions."""
     findings = launch("unrolled", (1, 64), np.zeros(64, np.int32)).errors
     places = [(finding.source, finding.other) for finding in findings]
     assert {finding.kind for finding in findings} == {"race"}

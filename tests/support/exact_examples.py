@@ -34,7 +34,9 @@ def attention(module, device, case):
 
 
 def product(module, device, case):
-    """Assert that each sum of small integers, which float32 contains, is rounded to the nearest value of bfloat16."""
+    """Assert that each sum of small integers, which is exact in float32, is rounded to the nearest value of
+    bfloat16.
+    """
     torch, draw = module.torch, np.random.default_rng(8)
     m, n, k = case
     a, b = (draw.integers(-8, 9, (rows, k)) for rows in (m, n))

@@ -126,8 +126,9 @@ class Placed:
 
 
 def placed(program: Program) -> list[Placed]:
-    """Assign each letter that a step reads a register that an earlier step writes. Steps read later registers more
-    often."""
+    """For each letter that a step reads, choose a register that an earlier step writes.
+
+    Steps read later registers more often."""
     held = dict.fromkeys(POOLS, PER_POOL)
     slot, found = 0, []
     for form, choices in program.picks:

@@ -1,11 +1,11 @@
 """Wrong uses of tensor memory and tcgen05, each with its fixed twin (``-DFIXED``).
 
 ``public/`` contains defects of public repositories, reduced to kernels of this project. ``rules/`` contains one kernel
-for each rule of the PTX ISA, and ``scales/`` contains those of block scales. All kernels were written from the rules,
-before the checks. The first lines of a kernel
-state its `source`, the `bug` and the `kind` of the finding. They also state the number of threads (`block`) if it is
-not 128, and the number of CTAs of the one cluster in the grid (`cluster`) if it is not 1. A finding may name each line
-that ends in ``// culprit``. A kernel in which the sanitizer finds nothing has a reason, `missed`.
+for each rule of the PTX ISA, and ``scales/`` contains the kernels of block scales. All kernels were written from the
+rules, before the checks. The first lines of a kernel state its `source`, the `bug` and the `kind` of the finding. They
+also state the number of threads (`block`) if it is not 128, and the number of CTAs of the one cluster in the grid
+(`cluster`) if it is not 1. A finding may name each line that ends in ``// culprit``. If the sanitizer finds nothing in
+a wrong kernel, the field `missed` of the kernel contains the reason.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def numbers(found: np.ndarray, type_: str) -> np.ndarray:
 
 
 def in_bytes(found: np.ndarray, type_: str) -> np.ndarray:
-    """Return one byte for each element. An element of 4 bits is in bits 2 to 5."""
+    """Return one byte for each element. An element of 4 bits is in bits 2 to 5 of its byte."""
     return found << 2 if type_ == "e2m1" else found
 
 

@@ -1,5 +1,6 @@
-"""A sort of CuPy, whose kernels are only machine code. The error of the sort names the function, and other kernels
-run."""
+"""A program that sorts by CuPy, whose kernels for sorting exist only as machine code.
+
+The error of the sort names the function, and other kernels run."""
 
 import cupy
 
