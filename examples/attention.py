@@ -2,9 +2,8 @@
 
 Q and the output are (batch, heads, queries, d), and K and V are (batch, kv heads, keys, d). d is contiguous, and is 64,
 96, 128 or 256. Other strides may have any value, and so may the numbers of queries and keys. Each kv head serves an
-equal number of heads. In causal attention, the last query attends to the last key, and each earlier query attends to
-one key fewer than the next query. The kernel also returns the logarithm of each query's sum of exponentials in float32,
-for a backward pass or a division of keys.
+equal number of heads. In causal attention, each query attends to one key fewer than the next query, and the last query
+to all keys. The kernel also returns the logarithm of each query's sum of exponentials, as float32.
 
 One CTA runs on each multiprocessor, and takes tasks in sequence. A task is some queries of a head, and their keys.
 
@@ -326,8 +325,7 @@ class Attention:
     def schedule(self, q, k):
         """Return (batch, head, first query, tiles of keys) for each task, in the order in which CTAs take the tasks.
 
-        Tasks that share keys are near each other, if L2 has space for the keys. Among these tasks, the longest tasks
-        come first.
+        Tasks that share keys are near each other, if L2 has space for the keys. The longest tasks come first.
         """
         (batches, heads, queries, _), (_, _, keys, _) = q.shape, k.shape
         size, every = self.tiling.queries, [*itertools.product(range(batches), range(heads))]

@@ -16,10 +16,7 @@ from ..enums import TensorMapAllocationClass, TensorMapDataType
 
 
 def no_tensor(value: object) -> TensorMapError:
-    """Refuse an object that supports no protocol for tensors.
-
-    A class has the methods of the protocols only for its instances.
-    """
+    """Refuse an object that supports no protocol for tensors. A class has the protocols only for its instances."""
     name = f"a {type(value).__module__}.{type(value).__qualname__}"
     why = f"{name} is not a tensor: it has neither __dlpack__ nor __cuda_array_interface__"
     why = f"{shown(value)} is not a tensor" if isinstance(value, type) else why
