@@ -34,6 +34,8 @@ class WrongUse:
     block, cluster : int
     missed : str
         The reason why the sanitizer does not find the defect; usually empty.
+    prelude : str
+        Code that precedes the text of the kernel.
     """
 
     name: str
@@ -44,11 +46,12 @@ class WrongUse:
     block: int = 128
     cluster: int = 1
     missed: str = ""
+    prelude: str = PRELUDE
 
     @property
     def code(self) -> str:
         """Return the CUDA C++ of the kernel, in which each line has the same number as in the file."""
-        return f'{PRELUDE}\n#line 1 "{self.name}.cu"\n{self.text}'
+        return f'{self.prelude}\n#line 1 "{self.name}.cu"\n{self.text}'
 
     @property
     def culprits(self) -> set[int]:
@@ -56,15 +59,16 @@ class WrongUse:
         return {number for number, line in enumerate(self.text.splitlines(), 1) if line.endswith("// culprit")}
 
 
-def wrong_uses(folder: str) -> list[WrongUse]:
-    """Return the wrong kernels of a folder, by name."""
-    return [_read(path) for path in sorted((_FOLDER / folder).glob("*.cu"))]
+def wrong_uses(folder: str, home: Path = _FOLDER) -> list[WrongUse]:
+    """Return the wrong kernels of a folder, by name; their prelude is in the home of the folder."""
+    prelude = (home / "prelude.cuh").read_text()
+    return [_read(path, prelude) for path in sorted((home / folder).glob("*.cu"))]
 
 
-def _read(path: Path) -> WrongUse:
+def _read(path: Path, prelude: str) -> WrongUse:
     text = path.read_text()
     entries = {key: re.sub(r"\n//   +", " ", value) for key, value in _ENTRY.findall(text.split("\n\n")[0])}
     kinds = tuple(entries["kind"].split(", "))
     block, cluster = int(entries.get("block", "128")), int(entries.get("cluster", "1"))
     missed = entries.get("missed", "")
-    return WrongUse(path.stem, text, entries["source"], entries["bug"], kinds, block, cluster, missed)
+    return WrongUse(path.stem, text, entries["source"], entries["bug"], kinds, block, cluster, missed, prelude)

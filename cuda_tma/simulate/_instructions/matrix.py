@@ -23,7 +23,7 @@ class Rows:
     """The rows of 8 x 8 matrices, whose addresses are in the first lanes of each warp."""
 
     def __init__(self, binder: Binder, address: Address64, move: MatrixMove | ByteMove):
-        self._address, self._lanes = address, 8 * move.count
+        self._address, self._lanes, self._read_bytes = address, 8 * move.count, move.read_bytes
         self._space, self._instruction = space_of(binder.instruction.opcode), binder.instruction
 
     def __call__(self, group: Group, warps: Warps, kind: str, values: np.ndarray | None = None) -> np.ndarray:
@@ -38,7 +38,8 @@ class Rows:
         if group.parts.events.observer is not None:
             piece = Piece(None, memory.shared, positions, "shared")
             written = None if values is None else [values.ravel()]
-            observe(group, kind, givers, [piece], _ROW.itemsize, self._instruction, written)
+            size = self._read_bytes if kind == "read" else _ROW.itemsize
+            observe(group, kind, givers, [piece], size, self._instruction, written)
         return positions.reshape(-1, self._lanes) // _ROW.itemsize
 
 

@@ -9,6 +9,7 @@ from .._pure import Pure, immediate, lookup
 from .._sync.warp_sync import WHOLE, when_together
 from .._warps.binder import BOOL, Binder, Read, dtype_of
 from .._warps.code import Outcome, Step
+from .._warps.faults import Fault
 from .._warps.lanes import WARP, Lanes, warps_of
 from .._warps.registers import VIEW
 from ._shuffles import shuffled
@@ -163,6 +164,8 @@ def _bind_warp(binder: Binder, pure: Pure, results: list[Operand], sources: list
         warps = warps_of(lanes)
         shape = warps.active.shape
         given = [np.broadcast_to(read(group, warps.whole), (shape[0] * WARP,)).reshape(shape) for read in reads]
+        if pure.fault is not None and (text := pure.fault(warps.active, *given)):
+            raise Fault("fault", text, lanes)
         values = pure.compute(warps.active, *given)
         values = values if isinstance(values, tuple) else (values,)
         if is_shuffle:

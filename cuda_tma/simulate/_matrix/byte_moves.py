@@ -34,6 +34,11 @@ class ByteMove:
     bits: int
     form: str
 
+    @property
+    def read_bytes(self) -> int:
+        """Return the bytes of a row that a load reads, which do not include the padding after the elements."""
+        return 16 * self.bits // 8
+
     def to_registers(self, rows: np.ndarray) -> np.ndarray:
         """Return the bytes of rows, uint8 [warps, 8 * count, 16], as registers, uint32 [count, warps, 32]."""
         row, column = self._places()

@@ -23,6 +23,11 @@ class MatrixMove:
     count: int
     transposed: bool
 
+    @property
+    def read_bytes(self) -> int:
+        """Return the bytes of a row that a load reads."""
+        return ROW_BYTES
+
     def to_registers(self, rows: np.ndarray) -> np.ndarray:
         """Return the bytes of rows, uint8 [warps, 8 * count, 16], as registers, uint32 [count, warps, 32]."""
         found = np.ascontiguousarray(rows).view(np.uint16).reshape(-1, self.count, 8, 8)

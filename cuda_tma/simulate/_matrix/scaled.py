@@ -12,11 +12,42 @@ import numpy as np
 from .adder import multiply_add
 from .formats import FORMATS
 
-__all__ = ["multiply_add_scaled", "scale_numbers"]
+__all__ = ["KINDS", "count_of_scales", "multiply_add_scaled", "scale_bytes", "scale_numbers"]
+
+# The table maps a kind of product and a qualifier for the size of scales to the number of scales along K. An
+# instruction without a qualifier has the default of its kind, except mxf4nvf4, which has none.
+_SIZES = {
+    "mxf8f6f4": {"": 1, "scale_vec::1X": 1, "block32": 1},
+    "mxf4": {"": 2, "scale_vec::2X": 2, "block32": 2},
+    "mxf4nvf4": {"scale_vec::2X": 2, "block32": 2, "scale_vec::4X": 4, "block16": 4},
+}
+KINDS = frozenset(_SIZES)
+_QUALIFIERS = frozenset(size for sizes in _SIZES.values() for size in sizes if size)
+# The table maps the number of scales along K to the valid first bytes of the scales in 4 bytes.
+_BYTES = {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}
 
 _WIDE = ("f32", "f32")  # For the types f32 and f32, the adder keeps 25 bits of a product.
 _LEAST, _LARGEST = 2.0**-120, 2.0**120  # The adder accepts scale factors from 2**-120 to 2**120.
 _NAN = 0xFF
+
+
+def count_of_scales(kind: str, words: tuple[str, ...]) -> int | None:
+    """Return the number of scales along K for the qualifiers of an instruction; None if the kind does not allow them.
+
+    >>> count_of_scales("mxf4nvf4", ("tcgen05", "mma", "block_scale", "block16"))
+    4
+    """
+    size = next((word for word in words if word in _QUALIFIERS), "")
+    return _SIZES[kind].get(size)
+
+
+def scale_bytes(count: int) -> tuple[int, ...]:
+    """Return the valid first bytes of a number of scales in 4 bytes.
+
+    >>> scale_bytes(2)
+    (0, 2)
+    """
+    return _BYTES[count]
 
 
 def scale_numbers(codes: np.ndarray, type_: str) -> np.ndarray:

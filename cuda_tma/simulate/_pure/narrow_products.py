@@ -17,7 +17,7 @@ from .._matrix.elements import Sums
 from .._matrix.formats import FORMATS
 from .._matrix.fragments import rows_of_8, rows_of_16, rows_to_sums, sums_to_rows
 from .._matrix.padded import PADDED, decoded_bytes, decoded_packed
-from .._matrix.scaled import multiply_add_scaled, scale_numbers
+from .._matrix.scaled import KINDS, count_of_scales, multiply_add_scaled, scale_bytes, scale_numbers
 from .table import Pure, Spelling, pure
 
 __all__ = ["multiply_narrow"]
@@ -27,14 +27,8 @@ Array = Any
 _ELEMENTS = ("e4m3", "e5m2", *sorted(PADDED))
 _A_REGISTERS, _B_REGISTERS = 4, 2
 _ROWS, _COLUMNS, _WARP = 16, 8, 32
-# The table maps a kind of product, and the number of scales along K, to the types of scales that ptxas 13.0 accepts.
-_SCALES = {
-    ("mxf8f6f4", 1): ("ue8m0",),
-    ("mxf4", 2): ("ue8m0",),
-    ("mxf4nvf4", 2): ("ue8m0",),
-    ("mxf4nvf4", 4): ("ue4m3",),
-}
-_DEFAULT_SCALES = {"mxf8f6f4": "scale_vec::1X", "mxf4": "scale_vec::2X"}
+# The scales of A are in a pair of the 4 lanes of a group, and the scales of B in one lane (PTX ISA, "Block Scaling").
+_A_THREADS, _B_THREADS = (0, 1), (0, 1, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -76,6 +70,23 @@ class _Factors:
         of_b = self._scales(b_data, b_byte, right * 4, b_thread & 3)
         return multiply_add_scaled(x, y, c, of_a, of_b)
 
+    def fault(self, active: Array, *sources: Array) -> str:
+        """Return a description of an invalid selector of scales; empty if the selectors of each warp are valid."""
+        a_byte, a_thread, _, b_byte, b_thread = sources[-5:]
+        of_bytes, count = scale_bytes(self.scales), f"with {self.scales} scale{'s' * (self.scales > 1)} along K "
+        given = (("byte-id", "A", a_byte, of_bytes, count), ("thread-id", "A", a_thread, _A_THREADS, ""),
+                 ("byte-id", "B", b_byte, of_bytes, count), ("thread-id", "B", b_thread, _B_THREADS, ""))  # fmt: skip
+        for name, matrix, values, valid, case in given:
+            first = np.broadcast_to(values, active.shape)[:, 0]
+            wrong = first[~np.isin(first, valid)]
+            if len(wrong):
+                allowed = " or ".join(map(str, valid))
+                return (
+                    f"the {name} of the scales of {matrix} is {wrong[0]}, but {case}it must be {allowed} (PTX ISA, "
+                    f'"Block Scaling" of "mma"). Remedy: pass {allowed}'
+                )
+        return ""
+
     def _scales(self, data: Array, byte: Array, lanes: Array, offset: Array) -> Array:
         """Return the scales, float64 [warps, rows, scales], whose registers are in some lanes of each warp.
 
@@ -109,7 +120,8 @@ def multiply_narrow(s: Spelling) -> Pure:
 
     of_scales = "b32 u16 u16 b32 u16 u16" if factors.scales else ""
     sources = f"{'b32 ' * (_A_REGISTERS + _B_REGISTERS)}{f'{register} ' * count}{of_scales}"
-    return pure("mma", " ".join([register] * count), sources, compute, warp=True)
+    fault = factors.fault if factors.scales else None
+    return pure("mma", " ".join([register] * count), sources, compute, warp=True, fault=fault)
 
 
 def _factors(s: Spelling) -> tuple[_Factors, str]:
@@ -117,15 +129,8 @@ def _factors(s: Spelling) -> tuple[_Factors, str]:
     for word in ("sync", "aligned", "row", "col"):
         if not s.flag(word):
             s.unknown()
-    kind = s.choice("kind::f8f6f4", *(f"kind::{kind}" for kind, _ in _SCALES)).removeprefix("kind::")
-    scales, scale_type = 0, ""
-    if kind != "f8f6f4":
-        if not s.flag("block_scale"):
-            s.unknown()
-        scales = int(
-            s.choice("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", default=_DEFAULT_SCALES.get(kind, ":0X"))[-2]
-        )
-        scale_type = s.type(*_SCALES.get((kind, scales), ()))
+    kind = s.choice("kind::f8f6f4", *(f"kind::{kind}" for kind in KINDS)).removeprefix("kind::")
+    scales, scale_type = _scales(s, kind) if kind in KINDS else (0, "")
     is_packed = kind in ("mxf4", "mxf4nvf4")
     elements = ("e2m1",) if is_packed else _ELEMENTS
     c_type = s.type("f32", "f16")
@@ -135,3 +140,12 @@ def _factors(s: Spelling) -> tuple[_Factors, str]:
     if scales and c_type != "f32":
         s.unknown()
     return _Factors(a_type, b_type, is_packed, scales, scale_type), c_type
+
+
+def _scales(s: Spelling, kind: str) -> tuple[int, str]:
+    """Return the number of scales along K, and their type, which must be one that ptxas 13.0 accepts."""
+    size = s.choice("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", default="")
+    count = count_of_scales(kind, (size,))
+    if count is None or not s.flag("block_scale"):
+        s.unknown()
+    return count, s.type("ue4m3" if count == 4 else "ue8m0")

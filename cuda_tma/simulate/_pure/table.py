@@ -52,6 +52,9 @@ class Pure:
         Whether CC.CF is an additional last source, or an additional last result.
     approximate : bool
         Whether PTX permits an error, so that the bits of the result may differ on hardware.
+    fault : callable or None
+        The function ``fault(active, *sources)`` of an instruction of warps. The function returns a description of a
+        source with an invalid value, the rule and the remedy, or an empty text.
     """
 
     section: str
@@ -62,6 +65,7 @@ class Pure:
     carry_in: bool = False
     carry_out: bool = False
     approximate: bool = False
+    fault: Callable[..., str] | None = None
 
 
 class Unknown(Exception):
@@ -125,7 +129,7 @@ def entry(*roots: str) -> Callable[[Builder], Builder]:
     return register
 
 
-def pure(section: str, results: str, sources: str, compute: Callable[..., Any], **rest: bool) -> Pure:
+def pure(section: str, results: str, sources: str, compute: Callable[..., Any], **rest: Any) -> Pure:
     """Return a `Pure` whose operand types are texts: ``pure("shl", "b32", "b32 u32", ...)``."""
     given, taken = (tuple(DTYPES[name] for name in names.split()) for names in (results, sources))
     return Pure(section, given, taken, compute, **rest)

@@ -9,33 +9,14 @@ from __future__ import annotations
 from functools import lru_cache
 
 from .._matrix.padded import PACKED
+from .._matrix.scaled import scale_bytes
 from .form import Form, Scales, named
 
-__all__ = ["KINDS", "count_of_scales", "scaled_form_of"]
+__all__ = ["scaled_form_of"]
 
 _NARROW = ("e4m3", "e5m2", None, "e2m3", "e3m2", "e2m1")
 _FOUR_BITS = (None, PACKED)
 _TYPES = {"mxf8f6f4": _NARROW, "mxf4": _FOUR_BITS, "mxf4nvf4": _FOUR_BITS}
-KINDS = frozenset(_TYPES)
-# The table maps a kind of product and a qualifier for the size of scales to the number of scales along K.
-_SIZES = {
-    "mxf8f6f4": {"": 1, "scale_vec::1X": 1, "block32": 1},
-    "mxf4": {"": 2, "scale_vec::2X": 2, "block32": 2},
-    "mxf4nvf4": {"scale_vec::2X": 2, "block32": 2, "scale_vec::4X": 4, "block16": 4},
-}
-# The table maps the number of scales along K to the valid IDs of scale factors.
-_BYTES_OF_SCALES = {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}
-_QUALIFIERS = frozenset(size for sizes in _SIZES.values() for size in sizes if size)
-
-
-def count_of_scales(kind: str, words: tuple[str, ...]) -> int | None:
-    """Return the number of scales along K for the qualifiers of an instruction; None if the kind does not allow them.
-
-    >>> count_of_scales("mxf4nvf4", ("tcgen05", "mma", "block_scale", "block16"))
-    4
-    """
-    size = next((word for word in words if word in _QUALIFIERS), "")
-    return _SIZES[kind].get(size)
 
 
 @lru_cache(maxsize=256)
@@ -82,8 +63,8 @@ def _scales(kind: str, count: int, bits: int) -> Scales:
             "ue8m0; set the bit"
         )
     for matrix, byte in (("A", scales.a_byte), ("B", scales.b_byte)):
-        if byte not in _BYTES_OF_SCALES[count]:
-            allowed = " or ".join(map(str, _BYTES_OF_SCALES[count]))
+        if byte not in scale_bytes(count):
+            allowed = " or ".join(map(str, scale_bytes(count)))
             raise ValueError(
                 f"the scale factor data ID of {matrix} is {byte}, but with {count} scales along K it must be {allowed}"
                 ", because all of them are in one cell of 4 bytes"

@@ -184,3 +184,32 @@ def test_a_kernel_as_cutlass_writes_it():
     report = gpu.launch(simulate.Config(1, 32), gpu.compile(SOURCE, "k"), out)
     assert report.findings == ()
     assert (out == 32 * 2 * 4 + 1).all()
+
+
+@pytest.mark.parametrize(
+    ("size", "selectors", "text"),
+    [
+        (
+            "mxf8f6f4.block_scale",
+            (4, 0, 0, 0),
+            "the byte-id of the scales of A is 4, but with 1 scale along K it must ",
+        ),
+        (
+            "mxf4.block_scale",
+            (0, 0, 1, 0),
+            "the byte-id of the scales of B is 1, but with 2 scales along K it must be 0 or 2",
+        ),
+        ("mxf4nvf4.block_scale.scale_vec::4X", (2, 0, 0, 0), "the byte-id of the scales of A is 2, but with 4 scales"),
+        ("mxf4.block_scale", (0, 2, 0, 0), "the thread-id of the scales of A is 2, but it must be 0 or 1"),
+        ("mxf4.block_scale", (0, 0, 0, 4), "the thread-id of the scales of B is 4, but it must be 0 or 1 or 2 or 3"),
+        ("mxf4.block_scale", (2, 1, 0, 3), ""),
+    ],
+)
+def test_selectors_of_scales_have_the_values_that_ptxas_accepts(size, selectors, text):
+    k, type_ = 32 if "mxf8" in size else 64, "ue4m3" if "4X" in size else "ue8m0"
+    opcode = f"mma.sync.aligned.kind::{size}.m16n8k{k}.row.col.f32.e2m1.e2m1.f32.{type_}"
+    entry = entry_of(f"{opcode} {D}, {A}, {B}, {C}, {SCALES}")
+    a_byte, a_thread, b_byte, b_thread = (np.full((1, 32), each, np.uint16) for each in selectors)
+    scales = np.zeros((1, 32), np.uint32)
+    found = entry.fault(np.ones((1, 32), bool), *[scales] * 10, scales, a_byte, a_thread, scales, b_byte, b_thread)
+    assert found.startswith(text) and bool(found) == bool(text)

@@ -8,7 +8,8 @@ import pytest
 from cuda_tma import layouts
 from cuda_tma.simulate._matrix.formats import FORMATS
 from cuda_tma.simulate._matrix.padded import bytes_of_padded, decoded_packed, decoded_padded
-from cuda_tma.simulate._tensor_memory.scaled_form import count_of_scales, scaled_form_of
+from cuda_tma.simulate._matrix.scaled import count_of_scales
+from cuda_tma.simulate._tensor_memory.scaled_form import scaled_form_of
 from cuda_tma.simulate._tensor_memory.scaled_product import multiply_scaled
 from cuda_tma.simulate._tensor_memory.scales import columns_of, scale_numbers
 

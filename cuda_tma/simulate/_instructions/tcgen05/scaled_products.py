@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._matrix.scaled import KINDS, count_of_scales
 from ..._ptx import Operand
 from ..._tensor_memory.form import Form, Scales
 from ..._tensor_memory.layouts import Block, blocks_of
 from ..._tensor_memory.memory import split
-from ..._tensor_memory.scaled_form import KINDS, count_of_scales, scaled_form_of
+from ..._tensor_memory.scaled_form import scaled_form_of
 from ..._tensor_memory.scaled_product import multiply_scaled
 from ..._tensor_memory.scales import columns_of, groups_of_scales, quarters_of, rows_of_scales
 from ..._warps.binder import Binder, Read
