@@ -20,6 +20,7 @@ from .._machine.decode import decode
 from .._machine.machine import MAX_STEPS, Settings
 from .._machine.run import Running, run, run_overlapping
 from .._memory.array_memory import ArrayMemory
+from .._memory.global_memory import GlobalMemory
 from .._ptx import read
 from .._ptx.text import text_of
 from .._report import Report, suppressed
@@ -318,15 +319,14 @@ class Device:
         with self._memory.launch() as address:
             block = self._block(kernel, arguments, address)
 
-            def under(schedule: Schedule) -> Report:
+            def under(schedule: Schedule, memory: GlobalMemory) -> tuple[Report, ...]:
                 settings = self._settings(schedule, max_steps, deadline)
-                replay = Replay(kernel, config, block, self._memory, settings)
+                replay = Replay(kernel, config, block, memory, settings)
                 observer = Sanitizer(self.strict, replay=replay) if self.sanitize else None
-                if trace and schedule == schedules[0]:
-                    return traced(kernel, config, block, self._memory, settings, observer)
-                return run(kernel, config, block, self._memory, settings, observer)
+                runs = traced if trace and schedule == schedules[0] else run
+                return (runs(kernel, config, block, memory, settings, observer),)
 
-            (report,) = self._finished(explored(lambda schedule: (under(schedule),), self._memory, schedules))
+            (report,) = self._finished(explored(under, self._memory, schedules))
         return report
 
     def _settings(self, schedule: Schedule, max_steps: int, deadline: Deadline) -> Settings:
@@ -383,14 +383,17 @@ class Device:
         with self._memory.launch() as address:
             blocks = [self._block(kernel, arguments, address) for _, kernel, *arguments in row]
 
-            def under(schedule: Schedule) -> tuple[Report, ...]:
+            def under(schedule: Schedule, memory: GlobalMemory) -> tuple[Report, ...]:
                 settings = self._settings(schedule, max_steps, deadline)
-                given = zip(row, blocks, begin_early(len(row), schedule), strict=True)
-                running = (self._running(each[0], each[1], block, settings, early) for each, block, early in given)
+                launches = zip(row, blocks, begin_early(len(row), schedule), strict=True)
+                running = (self._running(*each, memory, settings) for each in launches)
                 return tuple(until_error(run_overlapping(running)))
 
             return self._finished(explored(under, self._memory, schedules))
 
-    def _running(self, config: Any, kernel: Kernel, block: np.ndarray, settings: Settings, early: bool) -> Running:
+    def _running(
+        self, launch: Sequence[Any], block: np.ndarray, begins_early: bool, memory: GlobalMemory, settings: Settings
+    ) -> Running:
+        config, kernel = launch[:2]
         observer = Sanitizer(self.strict, is_in_row=True) if self.sanitize else None
-        return Running(kernel, Config.of(config), block, self._memory, settings, observer, early)
+        return Running(kernel, Config.of(config), block, memory, settings, observer, begins_early)

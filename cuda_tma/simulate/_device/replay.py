@@ -18,7 +18,8 @@ from .._kernel import Kernel
 from .._machine.machine import Settings
 from .._machine.run import Running
 from .._memory.altered_reads import AlteredReads
-from .._memory.global_memory import GlobalMemory, Segment
+from .._memory.global_memory import GlobalMemory
+from .._memory.scratch_memory import ScratchMemory
 from .._memory.undefined import Undefined
 from .._sanitize import Pair, Sanitizer, UndefinedRead
 from .._sanitize.replays import Launched
@@ -29,7 +30,8 @@ __all__ = ["Replay"]
 _MOST_REPLAYS = 8  # The simulator replays a launch at most eight times.
 _OTHER_BYTES = 0xFF, 0x55
 _SPARE_STEPS = 10_000  # A replay may take twice the steps of the launch, plus 10,000 steps.
-_Bytes = dict[Segment, bytes]
+# The keys of _Bytes are the start addresses of segments.
+_Bytes = dict[int, bytes]
 
 
 class _Outcome(NamedTuple):
@@ -61,7 +63,7 @@ class Replay:
     settings: Settings
 
     def without_effect(self, pairs: Collection[Pair], launched: Launched) -> dict[Pair, str]:
-        """Return the pairs whose loads have no effect, each with the reason, and restore memory.
+        """Return the pairs whose loads have no effect, each with the reason.
 
         Parameters
         ----------
@@ -70,50 +72,34 @@ class Replay:
         launched : Launched
             The observer of the launch, which has just ended without a fault.
         """
-        before = self._lasting(launched)
+        before = _initial(launched, self.memory)
         if before is None:
             return {}
-        expected = _Outcome(_now(before), *launched.progress()[:2])
         most_steps = 2 * launched.progress()[2] + _SPARE_STEPS
-        try:
-            _write(before)
-            return dict(self._decided(pairs, before, expected, most_steps))
-        finally:
-            _write(expected.memory)
+        return dict(self._decided(pairs, before, _outcome(launched, self.memory, before), most_steps))
 
     def with_effect(self, reads: Mapping[tuple, UndefinedRead], launched: Launched) -> set[tuple]:
-        """Return the keys of the reads of undefined values that have an effect, and restore memory."""
-        before = self._lasting(launched) if reads else None
+        """Return the keys of the reads of undefined values that have an effect."""
+        before = _initial(launched, self.memory) if reads else None
         if before is None:
             return set()
-        expected = _Outcome(_now(before), *launched.progress()[:2])
+        expected = _outcome(launched, self.memory, before)
         most_steps = 2 * launched.progress()[2] + _SPARE_STEPS
 
         def has_effect(some: Collection[UndefinedRead]) -> bool:
-            outcomes = (self._run(Sanitizer(), most_steps, undefined=each) for each in _undefined(some))
+            outcomes = (self._run(Sanitizer(), before, most_steps, undefined=each) for each in _undefined(some))
             return any(outcome != expected for outcome in outcomes) and not self.settings.deadline.has_passed
 
-        try:
-            _write(before)
-            if not has_effect([*reads.values()]):
-                return set()
-            some = [*reads.items()][: (_MOST_REPLAYS - 2) // 2]
-            return {key for key, read in some if len(reads) == 1 or has_effect([read])}
-        finally:
-            _write(expected.memory)
-
-    def _lasting(self, observer: Launched) -> _Bytes | None:
-        """Return the initial bytes of the arrays that outlive the launch; None if an array has no shadow."""
-        before = observer.before()
-        if before is None:
-            return None
-        return {segment: data for segment, data in before.items() if self.memory.find(segment.start) is segment}
+        if not has_effect([*reads.values()]):
+            return set()
+        some = [*reads.items()][: (_MOST_REPLAYS - 2) // 2]
+        return {key for key, read in some if len(reads) == 1 or has_effect([read])}
 
     def _decided(
         self, pairs: Collection[Pair], before: _Bytes, expected: _Outcome, most_steps: int
     ) -> Iterator[tuple[Pair, str]]:
         watching = Sanitizer(watched=pairs)
-        self._run(watching, most_steps, None)
+        self._run(watching, before, most_steps)
         racing = watching.racing
         yield from ((pair, CONFIRMED) for pair in pairs if racing.is_confirmed(pair[0]))
         pairs = [pair for pair in pairs if not racing.is_confirmed(pair[0])]
@@ -123,7 +109,7 @@ class Replay:
 
         def is_same(some: Collection[Pair]) -> bool:
             altered = AlteredReads(_executions(racing.found, some), before, expected.memory)
-            return self._run(Sanitizer(), most_steps, altered) == expected
+            return self._run(Sanitizer(), before, most_steps, altered) == expected
 
         if is_same(pairs):
             yield from ((pair, NO_EFFECT) for pair in pairs)
@@ -133,21 +119,33 @@ class Replay:
     def _run(
         self,
         observer: Sanitizer,
+        before: _Bytes,
         most_steps: int,
         altered: AlteredReads | None = None,
         undefined: Undefined | None = None,
     ) -> _Outcome | None:
-        """Run the launch again, and restore memory; return None if it ends in a fault."""
+        """Run the launch again on a copy of memory; return None if it ends in a fault."""
+        memory = ScratchMemory(self.memory, before)
         settings = replace(self.settings, max_steps=most_steps, altered=altered, undefined=undefined)
-        running = Running(self.kernel, self.config, self.block, self.memory, settings, observer)
+        running = Running(self.kernel, self.config, self.block, memory, settings, observer)
         running.go()
-        before = self._lasting(observer)
+        used = _initial(observer, memory)
         running.close()
-        if before is None:
-            return None
-        outcome = _Outcome(_now(before), *observer.progress()[:2])
-        _write(before)
-        return None if running.has_faulted else outcome
+        return None if running.has_faulted or used is None else _outcome(observer, memory, used)
+
+
+def _initial(observer: Launched, memory: GlobalMemory) -> _Bytes | None:
+    """Return the initial bytes of the arrays that outlive the launch; None if an array has no shadow."""
+    before = observer.before()
+    if before is None:
+        return None
+    return {segment.start: data for segment, data in before.items() if memory.find(segment.start) is segment}
+
+
+def _outcome(observer: Launched, memory: GlobalMemory, used: _Bytes) -> _Outcome:
+    """Return the outcome of a launch, with the present bytes of the used arrays."""
+    now = {segment.start: segment.bytes.tobytes() for segment in memory if segment.start in used}
+    return _Outcome(now, *observer.progress()[:2])
 
 
 def _undefined(reads: Collection[UndefinedRead]) -> Iterator[Undefined]:
@@ -168,12 +166,3 @@ def _executions(
     for read, write in pairs:
         executions.setdefault(id(read), set()).update(found[id(read), id(write)])
     return executions
-
-
-def _now(segments: Collection[Segment]) -> _Bytes:
-    return {segment: segment.bytes.tobytes() for segment in segments}
-
-
-def _write(memory: _Bytes) -> None:
-    for segment, data in memory.items():
-        segment.bytes[:] = np.frombuffer(data, np.uint8)

@@ -14,6 +14,7 @@ from .._config import Config
 from .._findings import Finding
 from .._machine.progress import Progress
 from .._memory.global_memory import GlobalMemory
+from .._memory.scratch_memory import ScratchMemory
 from .._report import Report
 from .processes import cores, results_of
 
@@ -55,30 +56,28 @@ def begin_early(number: int, schedule: Schedule) -> list[bool]:
 
 
 def explored(
-    run: Callable[[Schedule], tuple[Report, ...]], memory: GlobalMemory, schedules: list[Schedule]
+    run: Callable[[Schedule, GlobalMemory], tuple[Report, ...]], memory: GlobalMemory, schedules: list[Schedule]
 ) -> tuple[Report, ...]:
-    """Run each schedule on the same initial memory, and keep the memory after the first schedule.
+    """Run each schedule on the same initial memory. Only the first schedule changes the memory.
 
     Parameters
     ----------
     run : callable
-        A function that returns the reports of launches under a schedule, up to the first report with an error.
+        A function that runs launches under a schedule on a memory, and returns their reports up to the first report
+        with an error.
     """
     if len(schedules) == 1:
-        return tuple(replace(report, findings=_merged([report.findings])) for report in run(schedules[0]))
-    before, started = _saved(memory), time.monotonic()
-    found = [run(schedules[0])]
-    after, processes = _saved(memory), _processes(len(schedules) - 1, time.monotonic() - started)
+        return tuple(replace(report, findings=_merged([report.findings])) for report in run(schedules[0], memory))
+    started = time.monotonic()
+    with memory.keeping_initial_bytes() as initial:
+        found = [run(schedules[0], memory)]
+    processes = _processes(len(schedules) - 1, time.monotonic() - started)
 
     def again(schedule: Schedule) -> tuple[Report, ...]:
-        _restore(memory, before)
-        return run(schedule)
+        return run(schedule, ScratchMemory(memory, initial))
 
-    try:
-        if not any(report.unfinished for report in found[0]):
-            found += _up_to_unfinished(results_of(again, schedules[1:], processes), len(schedules))
-    finally:
-        _restore(memory, after)
+    if not any(report.unfinished for report in found[0]):
+        found += _up_to_unfinished(results_of(again, schedules[1:], processes), len(schedules))
     merged = (_together(reports, schedules[: len(found)]) for reports in zip_longest(*found))
     return tuple(until_error(merged))
 
@@ -128,16 +127,6 @@ def _together(reports: tuple[Report | None, ...], schedules: list[Schedule]) -> 
         schedules=tuple(schedules),
         unfinished=next((report.unfinished for report in given if report.unfinished), ""),
     )
-
-
-def _saved(memory: GlobalMemory) -> dict[int, bytes]:
-    return {segment.start: segment.bytes.tobytes() for segment in memory if segment.writeable}
-
-
-def _restore(memory: GlobalMemory, saved: dict[int, bytes]) -> None:
-    for segment in memory:
-        if segment.start in saved:
-            segment.bytes.data[:] = saved[segment.start]
 
 
 def _merged(found: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -29,10 +28,10 @@ class AlteredReads:
     executions : mapping
         The executions to change, for the ``id`` of each load.
     before, after : mapping
-        The bytes of each segment at the beginning, and at the end, of the launch.
+        The bytes of each segment at the beginning, and at the end, of the launch, by the segment's start address.
     """
 
-    def __init__(self, executions: Mapping[int, Executions], before: Mapping[Any, bytes], after: Mapping[Any, bytes]):
+    def __init__(self, executions: Mapping[int, Executions], before: Mapping[int, bytes], after: Mapping[int, bytes]):
         self._before, self._after = before, after
         self._chosen: dict[int, dict[int, set[int]]] = {}
         self._counts: dict[tuple[int, int], int] = {}
@@ -58,9 +57,9 @@ class AlteredReads:
                 if number in by_lane.get(lane, ()):
                     for element, value in enumerate(values):
                         first = position + element * value.itemsize
-                        self._replace(value[at : at + 1].view(np.uint8), piece.buffer, first)
+                        self._replace(value[at : at + 1].view(np.uint8), piece.buffer.start, first)
 
-    def _replace(self, value: np.ndarray, segment: object, first: int) -> None:
+    def _replace(self, value: np.ndarray, segment: int, first: int) -> None:
         read = value.tobytes()
         for memory in (self._before, self._after):
             other = memory.get(segment, b"")[first : first + len(read)]

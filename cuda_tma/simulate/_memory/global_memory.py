@@ -93,6 +93,8 @@ class GlobalMemory:
         self._former: deque[Former] = deque(maxlen=_MOST_FORMER)
         self._next = GLOBAL_START
         self._lock = RLock()
+        # The dictionary contains the initial bytes of each segment that the running launch has used, by start address.
+        self._initial: dict[int, bytes] | None = None
 
     def __iter__(self) -> Iterator[Segment]:
         return iter(self._table[1])
@@ -123,7 +125,24 @@ class GlobalMemory:
         if at < 0:
             return None
         found = segments[at]
-        return found if address < found.start + len(found.bytes) else None
+        if address >= found.start + len(found.bytes):
+            return None
+        if self._initial is not None and found.writeable and found.start not in self._initial:
+            self._initial[found.start] = found.bytes.tobytes()
+        return found
+
+    @contextmanager
+    def keeping_initial_bytes(self) -> Iterator[dict[int, bytes]]:
+        """Yield a dictionary that receives the initial bytes of each writeable segment at the segment's first use.
+
+        The keys are the start addresses of the segments.
+        """
+        initial: dict[int, bytes] = {}
+        self._initial = initial
+        try:
+            yield initial
+        finally:
+            self._initial = None
 
     def before(self, address: int) -> Segment | None:
         """Return the last segment that begins at an address or at a lower address."""

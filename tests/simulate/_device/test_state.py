@@ -53,6 +53,12 @@ def test_threads_launch_on_one_device(ptx):
     assert sums.tolist() == [500, 1000, 1500, 2000]
 
 
+@pytest.fixture(autouse=True)
+def one_process(monkeypatch):
+    """Run every schedule in this process, also on a loaded machine."""
+    monkeypatch.setattr("cuda_tma.simulate._device.schedules.cores", lambda: 1)
+
+
 @pytest.fixture
 def interrupt(monkeypatch):
     """Interrupt a launch in its n-th schedule, before the kernel's first instruction."""
@@ -102,6 +108,44 @@ def test_an_interrupt_leaves_memory_as_the_first_schedule_does(ptx, interrupt, s
     with pytest.raises(KeyboardInterrupt):
         gpu.launch(ONE, gpu.load(ptx, "sum"), numbers(3), out)
     assert out[0] == left
+
+
+@pytest.mark.parametrize("schedule", [2, 3])
+def test_the_host_writes_to_an_array_during_a_later_schedule(ptx, schedule, monkeypatch):
+    """Another thread of a program may copy to its own part of an allocation while a launch runs."""
+    gpu, out, runs = Device(schedules=3), np.full(2, 7, np.int32), []
+    go = simulate._machine.run.Running.go
+
+    def with_a_write(running):
+        runs.append(running)
+        if len(runs) == schedule:
+            out[1] = 77
+        go(running)
+
+    monkeypatch.setattr(simulate._machine.run.Running, "go", with_a_write)
+    gpu.launch(ONE, gpu.load(ptx, "sum"), numbers(3), out)
+    assert (len(runs), out.tolist()) == (3, [307, 77])
+
+
+def test_the_host_writes_to_an_array_during_a_replay(monkeypatch):
+    """The simulator repeats a launch whose reads race, to find whether the values have an effect."""
+    source = """extern "C" __global__ void mixed(int* values, int* out) {
+        int read = values[0];
+        if (threadIdx.x == 32) values[0] = 5;
+        out[threadIdx.x] = read > 100;
+    }"""
+    gpu, values, out, runs = Device(schedules=1), np.zeros(2, np.int32), np.zeros(64, np.int32), []
+    kernel, go = gpu.compile(source, "mixed"), simulate._machine.run.Running.go
+
+    def with_a_write(running):
+        runs.append(running)
+        if len(runs) == 2:
+            values[1] = 77
+        go(running)
+
+    monkeypatch.setattr(simulate._machine.run.Running, "go", with_a_write)
+    gpu.launch(Config(1, 64), kernel, values, out)
+    assert (len(runs) > 1, values.tolist(), out.tolist()) == (True, [5, 77], [0] * 64)
 
 
 def test_an_interrupt_leaves_a_read_only_view_read_only(ptx, interrupt_inside, monkeypatch):
