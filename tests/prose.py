@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import sys
 import tokenize
@@ -72,10 +73,9 @@ def hits() -> list[Hit]:
     """Return the hits in every file of the repository that contains prose."""
     return [
         hit
-        for path in sorted(ROOT.rglob("*"))
-        if _is_prose(relative := path.relative_to(ROOT)) and path.is_file()
+        for path in sorted(_prose_files())
         for piece in _pieces(path)
-        for hit in hits_in(piece, relative.as_posix())
+        for hit in hits_in(piece, path.relative_to(ROOT).as_posix())
     ]
 
 
@@ -86,11 +86,14 @@ def folder_of(path: str) -> str:
     return "/".join(parts[: min(depth, len(parts) - 1)]) or "."
 
 
-def _is_prose(relative: Path) -> bool:
-    is_hidden = any(part.startswith(".") for part in relative.parts)
-    name = relative.as_posix()
-    is_skipped = not SKIPPED.isdisjoint(relative.parts) or name.startswith(GENERATED)
-    return relative.suffix in SUFFIXES and not is_hidden and not is_skipped
+def _prose_files() -> Iterator[Path]:
+    """Yield the files with prose. Do not open hidden folders, because a virtual environment has many files."""
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in SKIPPED]
+        for path in (Path(folder, name) for name in names):
+            is_generated = path.relative_to(ROOT).as_posix().startswith(GENERATED)
+            if path.suffix in SUFFIXES and not path.name.startswith(".") and not is_generated:
+                yield path
 
 
 def _pieces(path: Path) -> Iterator[Piece]:
@@ -103,7 +106,8 @@ def _pieces(path: Path) -> Iterator[Piece]:
     else:
         pieces = (_comment(found[0]) for found in _COMMENTS.finditer(text))
     for piece in pieces:
-        yield piece._replace(text=re.sub(r"\s+", " ", piece.text).strip())
+        if words := piece.text.split():
+            yield piece._replace(text=" ".join(words))
 
 
 def _comment(text: str) -> Piece:
@@ -118,8 +122,9 @@ def _python(text: str) -> Iterator[Piece]:
         if token.type == tokenize.COMMENT:
             comments.append(token.string.lstrip("#! "))
         elif token.type != tokenize.NL:
-            yield Piece(" ".join(comments))
-            comments = []
+            if comments:
+                yield Piece(" ".join(comments))
+                comments = []
             if token.type == tokenize.STRING or tokenize.tok_name[token.type] == "FSTRING_MIDDLE":
                 is_docstring = before in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
                 yield Piece(_QUOTED_CODE.sub(" _ ", token.string.strip("rbfRBF\"'")), is_docstring)
