@@ -3,7 +3,7 @@
 The script tries random mutants, and lists the survivors.
 
 The command ``python evaluation/mutation/mutate_modules.py --count 300 --workers 16`` copies the repository for each
-worker, runs each test file once, and then runs the tests of each mutant. The command writes ``results.json``,
+worker, runs the tests once, and then runs the tests of each mutant. The command writes ``results.json``,
 ``survivors.diff`` and ``baseline.json`` into ``--output``. ``--baseline`` uses the ``baseline.json`` of an earlier run.
 ``--again`` tries the survivors of a ``results.json`` in place of new mutants. The file ``equivalent.txt`` lists mutants
 that change no behavior, with the reasons.
@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -59,13 +60,14 @@ def in_folders(folders: list[Folder], work: Callable[[Folder, T], Any], values: 
 
 
 def baseline(folders: list[Folder], glob: str) -> dict[str, Any]:
-    """Run each test file once, without a mutant."""
+    """Run the test files without a mutant, those of a folder together."""
     files = test_files(folders[0].path, glob)
-    known = dict(in_folders(folders, baseline_of, files, float("inf")))
-    failed = [test for file in files for test in known[file]["failed"]]
-    bad = [file for file in files if not known[file]["tests"]]
-    print(f"{len(files)} test files, {sum(known[file]['tests'] for file in files)} tests,", end=" ")
-    print(f"{sum(known[file]['seconds'] for file in files):.0f} s; left out: {len(failed)} failing tests, and {bad}")
+    groups = [tuple(group) for _, group in groupby(files, lambda file: file.rpartition("/")[0])]
+    known = {file: values for _, found in in_folders(folders, baseline_of, groups, float("inf"))
+             for file, values in found.items()}  # fmt: skip
+    times = [took for values in known.values() for took, _ in values["tests"].values()]
+    failed, bad = sum(len(each["failed"]) for each in known.values()), [f for f in files if not known[f]["tests"]]
+    print(f"{len(files)} files, {len(times)} tests, {sum(times):.0f} s; left out: {failed} failing tests, and {bad}")
     return {file: known[file] for file in files}
 
 
@@ -91,7 +93,7 @@ def row_of(trial: Trial, known: dict[tuple[str, ...], str]) -> dict[str, Any]:
     values.pop("edits")
     key = (trial.mutant.path, trial.mutant.before, trial.mutant.after)
     outcome = "equivalent" if trial.outcome != "killed" and key in known else trial.outcome
-    return {**values, "outcome": outcome, "by": trial.by, "files": trial.files, "seconds": round(trial.seconds, 1)}
+    return {**values, "outcome": outcome, "by": trial.by, "tests": trial.tests, "seconds": round(trial.seconds, 1)}
 
 
 def diff_of(root: Path, mutant: Mutant) -> str:
@@ -123,7 +125,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--modules", default="*", help="a pattern of paths, for example 'cuda_tma/simulate/*'")
     parser.add_argument("--tests", default="*", help="a pattern of the paths of test files")
-    parser.add_argument("--each", type=float, default=40.0, help="seconds of test files for one mutant")
+    parser.add_argument("--each", type=float, default=40.0, help="seconds of tests for one mutant")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no mutant after this time")
     parser.add_argument("--extensions", type=Path, help="a folder with cuda_tma of a wheel for this Python")
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "mutation")
@@ -166,7 +168,7 @@ def written(folders: list[Folder], mutants: list[Mutant], known: dict[str, Any],
             continue
         rows.append(row_of(trial, equal))
         if rows[-1]["outcome"] not in ("killed", "equivalent"):
-            title = f"# {rows[-1]['outcome']}: {mutant.kind} in {mutant.function}, tested by {len(trial.files)} files"
+            title = f"# {rows[-1]['outcome']}: {mutant.kind} in {mutant.function}, tested by {trial.tests} tests"
             diffs.append(f"{title}\n{diff_of(ROOT, mutant)}")
             print(diffs[-1], flush=True)
             (options.output / "survivors.diff").write_text("\n".join(diffs))

@@ -1,8 +1,8 @@
 """Runs of the tests with a mutant, in a copy of the repository for each worker, and the choice of these tests.
 
-A first run of each test file without a fault records the tests that fail, the seconds, and the executed lines. The
-tests of a mutant are the test file with its module's name, the other files of the module's folder, and further files
-that execute its line. The fastest file runs first, up to a time of `seconds`.
+A first run of the test files without a fault records the tests that fail, the seconds, and the executed lines of each
+test. The tests of a mutant are those that execute its line, from the test file with its module's name, from the other
+files of the module's folder, and from further files. The fastest test runs first, up to a time of `seconds`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ ABOUT_FILES = {"structure", "prose", "types", "gpu_results", "contributing", "en
 LEFT_OUT = shutil.ignore_patterns(".git", "build", "dist", ".venv", ".hypothesis", ".*_cache", "*.egg-info", "docs")
 FILE_SECONDS = 120.0  # Without a fault, a test file may take at most two minutes.
 START_SECONDS = 15.0  # The start of pytest takes at most 15 seconds on a busy machine.
+NO_SUCH_TEST = 4  # The status of pytest if no test has a name of the command line.
 
 
 @dataclass(frozen=True)
@@ -84,42 +85,42 @@ def test_files(root: Path, glob: str) -> list[str]:
             and file.stem.removeprefix("test_") not in ABOUT_FILES and fnmatch(str(file), glob)]  # fmt: skip
 
 
-def baseline_of(folder: Folder, file: str) -> dict[str, Any]:
-    """Run a test file without a fault."""
+def baseline_of(folder: Folder, files: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Run test files without a fault; return the tests of each file, with their seconds and executed lines."""
     lines = folder.path / "home" / "lines.json"
     lines.unlink(missing_ok=True)
     plugin = ["-p", "evaluation.mutation.executed_lines"]
-    status, output = folder.pytest([*plugin, file], FILE_SECONDS, MUTATION_LINES=str(lines))
-    if status is None or not lines.exists():
-        return {"status": status, "tests": 0, "seconds": FILE_SECONDS, "failed": [], "lines": {}, "output": output}
-    return json.loads(lines.read_text())
+    folder.pytest([*plugin, *files], FILE_SECONDS * len(files), MUTATION_LINES=str(lines))
+    found = json.loads(lines.read_text()) if lines.exists() else {}
+    return {file: found.get(file, {"failed": [], "tests": {}}) for file in files}
 
 
 def tests_of(mutant: Mutant, known: dict[str, Any], seconds: float) -> list[str]:
-    """Return the test files for a mutant, with the files of its own module first.
+    """Return the tests for a mutant that take `seconds` at most, with the tests of its own module first.
 
-    If no test executes the line of the mutant, for example because only child processes do, return the files of the
-    mutant's folder or room.
+    If no test executes the line of the mutant, for example because it is executed when the module is imported, the
+    tests that execute any line of the module follow. If only child processes do, the tests of the room follow.
     """
     *folders, name = mutant.path.removesuffix(".py").split("/")[1:]
-    folder = "/".join(["tests", *folders])
+    folder, room = "/".join(["tests", *folders]), "/".join(["tests", *folders[:1]])
     own = f"{folder}/test_{name.lstrip('_')}"
-    lines = range(mutant.line, mutant.stop + 1)
-
-    def rank(file: str) -> tuple[int, float]:
+    changed = ((2 << mutant.stop) - 1) >> mutant.line << mutant.line
+    ranked: list[tuple[int, int, float, str]] = []
+    for file, values in known.items():
         place = 0 if file == f"{own}.py" else 1 if file.startswith(own) else 2 if _folder(file) == folder else 3
-        return place, known[file]["seconds"]
-
-    files = sorted((file for file in known if known[file]["tests"] > len(known[file]["failed"])), key=rank)
-    executing = [file for file in files if not {*known[file]["lines"].get(mutant.path, ())}.isdisjoint(lines)]
-    near = [file for file in files if rank(file)[0] < 2 and file not in executing]
-    if not executing:
-        near = [file for file in files if rank(file)[0] < 3 or file.startswith("/".join(["tests", *folders[:1]]))]
+        for test, (took, masks) in values["tests"].items():
+            mask = int(masks.get(mutant.path, "0"), 16)
+            kind = 0 if mask & changed else 1 if place < 2 else 2 if mask else 3
+            if test not in values["failed"] and (kind < 3 or file.startswith(f"{room}/")):
+                ranked.append((kind, place, took, test))
+    ranked.sort()
+    if ranked and not ranked[0][0]:
+        ranked = [each for each in ranked if each[0] < 2]
     chosen, total = [], 0.0
-    for file in sorted([*executing, *near], key=rank):
-        if total + known[file]["seconds"] <= seconds or not chosen:
-            chosen.append(file)
-            total += known[file]["seconds"]
+    for *_, took, test in ranked:
+        if total + took <= seconds or not chosen:
+            chosen.append(test)
+            total += took
     return chosen
 
 
@@ -134,27 +135,40 @@ class Trial:
     mutant: Mutant
     outcome: str
     by: str
-    files: tuple[str, ...]
+    tests: int
     seconds: float
 
 
 def tried(folder: Folder, mutant: Mutant, known: dict[str, Any], seconds: float) -> Trial:
     """Run the tests of a mutant until the first failure."""
-    files = tests_of(mutant, known, seconds)
-    if not files:
-        return Trial(mutant, "untested", "", (), 0.0)
+    tests = tests_of(mutant, known, seconds)
+    if not tests:
+        return Trial(mutant, "untested", "", 0, 0.0)
     path, began = folder.path / mutant.path, time.monotonic()
     source, times = path.read_bytes(), path.stat()
-    skipped = [f"--deselect={test}" for file in files for test in known[file]["failed"]]
-    limit = START_SECONDS + 3 * sum(known[file]["seconds"] for file in files)
     try:
         path.write_bytes(mutant.applied(source))
-        status, output = folder.pytest(["-x", "-rfE", *skipped, *files], limit)
+        status, output = _run(folder, tests, known)
     finally:
         path.write_bytes(source)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     took = time.monotonic() - began
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
     outcome = {0: "survived", 5: "untested"}.get(status if status is not None else -1, "killed")
-    by = "" if outcome != "killed" else "time" if status is None else failed[1] if failed else f"status {status}"
-    return Trial(mutant, outcome, by, tuple(files), took)
+    slow = status is None or status == -signal.SIGPROF
+    by = "" if outcome != "killed" else "time" if slow else failed[1] if failed else f"status {status}"
+    return Trial(mutant, outcome, by, len(tests), took)
+
+
+def _run(folder: Folder, tests: list[str], known: dict[str, Any]) -> tuple[int | None, str]:
+    """Run tests until the first failure; run whole files if the mutant changes the names of tests."""
+    times = {test: took for values in known.values() for test, (took, _) in values["tests"].items()}
+    most, limit = max(times[test] for test in tests), START_SECONDS + 3 * sum(times[test] for test in tests)
+    options = ["-x", "-rfE", "-p", "evaluation.mutation.executed_lines"]
+    own = {"MUTATION_SECONDS": f"{START_SECONDS + 5 * most:.0f}", "MUTATION_LINES": ""}
+    status, output = folder.pytest([*options, *tests], limit, **own)
+    if status != NO_SUCH_TEST:
+        return status, output
+    files = [*dict.fromkeys(test.partition("::")[0] for test in tests)]
+    skipped = [f"--deselect={test}" for file in files for test in known[file]["failed"]]
+    return folder.pytest([*options, *skipped, *files], FILE_SECONDS, **own)

@@ -63,23 +63,40 @@ def test_an_area(path, area):
     assert draw.area_of(f"cuda_tma/{path}") == area
 
 
-def measured(seconds, *lines, tests=2):
-    return {"tests": tests, "failed": [], "seconds": seconds, "lines": {"cuda_tma/a/_f.py": [*lines], "other": [1]}}
+def measured(seconds, *lines, path="cuda_tma/a/_f.py"):
+    return seconds, {path: f"{sum(1 << line for line in lines):x}", "other": "2"}
+
+
+KNOWN = {
+    "tests/test_slow.py": {"test_a": measured(60, 8), "test_b": measured(2, 7), "test_c": measured(2, 7, 8)},
+    "tests/test_quick.py": {"test_a": measured(1, 8)},
+    "tests/a/test_other.py": {"test_a": measured(5, 8), "test_b": measured(5, 3, path="cuda_tma/g.py")},
+    "tests/a/test_f.py": {"test_a": measured(9, 1), "test_b": measured(8, 8)},
+    "tests/a/test_failing.py": {"test_a": measured(1, 8)},
+}
+
+
+def selected(line, seconds=50):
+    known = {file: {"failed": [f"{file}::test_a"] if "failing" in file else [],
+                    "tests": {f"{file}::{name}": values for name, values in tests.items()}}
+             for file, tests in KNOWN.items()}  # fmt: skip
+    mutant = next(mutant for mutant in mutants_of("cuda_tma/a/_f.py", SOURCE) if mutant.line == line)
+    return [test.removeprefix("tests/") for test in trials.tests_of(mutant, known, seconds)]
 
 
 def test_the_tests_of_a_mutant():
-    """For a mutant, the tool runs the tests of the module first, then the tests of the folder, and then the fastest
-    tests. The tool omits test files that do not execute the changed line."""
-    known = {
-        "tests/test_slow.py": measured(60, 8),
-        "tests/test_quick.py": measured(1, 8),
-        "tests/a/test_other.py": measured(5, 8),
-        "tests/a/test_f.py": measured(9, 1),
-        "tests/a/test_g.py": measured(1, 9),
-        "tests/a/test_failing.py": measured(1, 8, tests=0),
-    }
-    mutant = next(mutant for mutant in mutants_of("cuda_tma/a/_f.py", SOURCE) if mutant.line == 8)
-    assert trials.tests_of(mutant, known, 50) == ["tests/a/test_f.py", "tests/a/test_other.py", "tests/test_quick.py"]
+    """For a mutant, the tool runs the tests that execute its line: those of the module, of the folder, and the fastest.
+    The other tests of the module follow."""
+    own = ["a/test_f.py::test_b", "a/test_other.py::test_a"]
+    assert selected(8) == [*own, "test_quick.py::test_a", "test_slow.py::test_c", "a/test_f.py::test_a"]
+    assert selected(8, 15) == [*own, "test_quick.py::test_a"]
+
+
+def test_the_tests_of_a_line_that_no_test_executes():
+    """The tests of the module, the tests that execute a line of it, and the tests of the folder run."""
+    assert selected(9, 30) == ["a/test_f.py::test_b", "a/test_f.py::test_a", "a/test_other.py::test_a",
+                               "test_quick.py::test_a", "test_slow.py::test_b", "test_slow.py::test_c"]  # fmt: skip
+    assert "a/test_other.py::test_b" in selected(9)
 
 
 def test_survivors_are_found_again(tmp_path):
@@ -87,7 +104,7 @@ def test_survivors_are_found_again(tmp_path):
     (tmp_path / "cuda_tma" / "f.py").write_bytes(SOURCE)
     mutants = [*mutants_of("cuda_tma/f.py", SOURCE)]
     ends = ["survived", "killed", *["killed"] * 11]
-    rows = [mutate_modules.row_of(trials.Trial(*each, "", (), 1.0), {}) for each in zip(mutants, ends, strict=True)]
+    rows = [mutate_modules.row_of(trials.Trial(*each, "", 0, 1.0), {}) for each in zip(mutants, ends, strict=True)]
     (tmp_path / "results.json").write_text(json.dumps({"mutants": rows}))
     (tmp_path / "cuda_tma" / "f.py").write_bytes(b"import os\n" + SOURCE)
     (found,) = mutate_modules.again(tmp_path, tmp_path / "results.json")
