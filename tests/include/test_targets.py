@@ -84,6 +84,11 @@ FEATURES = {
         " [%0], [%0];",
         "__shared__ LaunchResponse response; try_cancel_launch_multicast(response, full);",
     ),
+    "tcgen05": ("tcgen05.wait::ld.sync.aligned;", "require_tcgen05<int>();"),
+    "tcgen05_i8": (
+        "{ .reg .pred p; setp.ne.u32 p, %0, 0; tcgen05.mma.cta_group::1.kind::i8 [%0], %1, %1, %0, p; }",
+        "require_tcgen05_i8<int>();",
+    ),
 }
 
 

@@ -19,7 +19,7 @@
 //     warpgroup.cuh     registers, named barriers           tensor_map_replace.cuh  maps changed on the GPU
 //     wgmma.cuh         tensor cores, sm_90a                cluster_launch.cuh      work stealing between clusters
 //     mma.cuh           tensor cores, every target          multimem.cuh            multicast memory of several GPUs
-//     sm100.cuh         copies of compute capability 10
+//     sm100.cuh         copies of sm_100 and later          tcgen05.cuh             tensor cores, sm_100a and others
 //
 // Parts of tensor-core kernels: roles.cuh (a loading thread, computing warpgroups), mainloop.cuh (their products),
 // epilogue.cuh (the output of accumulators), schedule.cuh (the order of tiles).
@@ -40,8 +40,8 @@
 //
 // Coordinates are in the driver's order: innermost dimension first, in elements. Without interleave, the first
 // coordinate times the size of an element must be a multiple of 16 bytes, also if it is negative; otherwise the
-// instruction ends the context. One thread calls a copy; elect_one() selects a thread in a converged warp. "ISA" is
-// NVIDIA's "Parallel Thread Execution ISA", cited by section title, because the numbers change.
+// instruction ends the context. One thread calls a copy: see elect_one(), or elected.cuh. "ISA" is NVIDIA's
+// "Parallel Thread Execution ISA", cited by section title, because the numbers change.
 #pragma once
 
 #include <cuda_tma/barrier.cuh>

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cuda_tma/input.cuh>
+#include <cuda_tma/pin.cuh>
 #include <cuda_tma/tma.cuh>
 #include <cuda_tma/warpgroup.cuh>
 
@@ -119,17 +120,6 @@ struct FragmentOf {
 
 // ---- operands of typed tiles (tile.cuh) ----
 
-// The tensor-core type of a Tile's data type (a value of the driver: 6 FLOAT16, 9 BFLOAT16, 11 and 12 TFLOAT32). The
-// data type does not distinguish the 8-bit types, or float from tf32; for these, pass the type, as in
-// k_major<Input::e4m3>(tile).
-template <typename Tile>
-__host__ __device__ constexpr Input input_of() {
-    constexpr int type = Tile::data_type();
-    static_assert(type == 6 || type == 9 || type == 11 || type == 12,
-                  "say what is multiplied: k_major<Input::e4m3>(tile); only FLOAT16, BFLOAT16 and TFLOAT32 say it");
-    return type == 6 ? Input::f16 : type == 9 ? Input::bf16 : Input::tf32;
-}
-
 // Returns the part of a Tile<..., Box<rows, k>, Mode> from element (row, k) on. `row` is a multiple of 8, and `k` is a
 // multiple of the number of elements that one instruction covers. The tile may consist of several boxes.
 template <Input Type, typename Tile, Swizzle Mode = Tile::swizzle()>
@@ -157,16 +147,6 @@ __device__ auto mn_major(const Tile& tile, unsigned k = 0, unsigned column = 0) 
 }
 
 // ---- order ----
-
-// Orders registers or arrays: the compiler computes them before this statement, and uses them after this statement.
-__device__ inline void pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
-__device__ inline void pin(unsigned& value) { asm volatile("" : "+r"(value)::"memory"); }
-__device__ inline void pin(int& value) { asm volatile("" : "+r"(value)::"memory"); }
-template <typename Value, int Count>
-__device__ __forceinline__ void pin(Value (&values)[Count]) {
-#pragma unroll
-    for (int i = 0; i < Count; ++i) pin(values[i]);
-}
 
 // wgmma.fence: call it before the first wgmma(), and before each wgmma() with sums or A registers that other
 // instructions have accessed. Pass these registers, so that the compiler keeps their computation before the fence, as
