@@ -295,38 +295,6 @@ def test_zero_sizes():
     assert torch.equal(add_rows(torch.rand(0, 40), torch.ones(40), False), torch.zeros(40))
 
 
-DEFINITIONS = {
-    "no name": (("scale",), {}, "'scale' is not the name of an operator"),
-    "unknown output": ((), {"outputs": {"z": like("x")}}, "outputs has 'z', which is not a parameter"),
-    "unknown argument": ((), {"outputs": {"y": like("z")}}, r"outputs\['y'\] uses 'z'.* one of x, factor"),
-    "no effect": ((), {"outputs": {}}, "neither outputs nor mutates_args"),
-    "twice": ((), {"mutates_args": ["y"]}, "'y' is both in outputs and in mutates_args"),
-    "no function": ((), {"outputs": {"y": 3}}, r"outputs\['y'\] is 3. Remedy: pass like"),
-    "config": ((), {"config": lambda size: None}, "config uses 'size'"),
-}
-
-
-@pytest.mark.parametrize("name", DEFINITIONS)
-def test_a_wrong_definition(name):
-    given, keywords, words = DEFINITIONS[name]
-    whole = {"outputs": {"y": like("x")}, "config": grid, **keywords}
-    with pytest.raises((TypeError, ValueError), match=words):
-        operator(*(given or ("cuda_tma_tests::wrong",)), kernels.scale, **whole)
-
-
-def test_a_definition_takes_the_place_of_the_last():
-    for factor in (2, 3):
-        made = operator(
-            "cuda_tma_tests::again",
-            kernels.scale,
-            outputs={"y": like("x")},
-            values={"factor": lambda f=factor: float(f)},
-            config=grid,
-            simulator=GPU,
-        )
-        assert torch.equal(made(torch.ones(32, 32)), torch.full((32, 32), float(factor)))
-
-
 # ---- kept objects ----
 
 

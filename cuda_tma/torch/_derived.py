@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any
 
 import torch
 
+from .._given import shown
 from ..kernel_parameters import KernelParameters
 from ._checks import check
 from ._kernels import described
@@ -20,6 +22,7 @@ __all__ = ["Derived", "derived"]
 
 _ANNOTATIONS = {"integer": "int", "float": "float", "bool": "bool", "pointer": "Tensor"}
 _LAUNCH = "launch"  # A function with the parameter `launch` receives the launcher as this argument.
+_PREFIXES = ("_check", "_config", "_kernel", "_make_", "_may_", "_value_")  # names in the generated function
 _NAME = "operator"  # Tracebacks show the generated function under the name `operator`.
 
 
@@ -69,8 +72,11 @@ def derived(
     TypeError, ValueError
         If a name does not belong to a parameter, or if a parameter cannot be an argument of an operator.
     """
-    parameters = described(kernel)
+    parameters = _described(name, kernel)
     given = {"outputs": outputs, "workspace": workspace, "values": values}
+    for kind, each in given.items():
+        if not isinstance(each, Mapping):
+            raise TypeError(f"{name}: {kind} is {each!r}. Remedy: pass a dict, such as {{'y': like('x')}}")
     _check_names(name, parameters, {**given, "mutates_args": dict.fromkeys(mutated)})
     made = {each for names in given.values() for each in names}
     known = [each.name for each in parameters if each.name not in made]
@@ -86,6 +92,15 @@ def derived(
     return Derived(_function(parts, is_fake=False), _function(parts, is_fake=True))
 
 
+def _described(name: str, kernel: Any) -> KernelParameters:
+    if isinstance(kernel, (str, bytes, int)):
+        raise TypeError(f"{name}: kernel is {shown(kernel)}. Remedy: pass a kernel of cuda_tma.compile, or a function")
+    found = described(kernel)
+    if not isinstance(found, KernelParameters):
+        raise TypeError(f"{name}: the function returned {shown(found)}. Remedy: return the kernel of its `compile`")
+    return found
+
+
 def _check_names(name: str, parameters: KernelParameters, given: Mapping[str, Iterable[str]]) -> None:
     names = [each.name for each in parameters]
     if not all(names):
@@ -93,6 +108,12 @@ def _check_names(name: str, parameters: KernelParameters, given: Mapping[str, It
             f"{name}: the parameter names of kernel {parameters.kernel} are unknown. Remedy: compile the kernel with "
             "cuda_tma.compile, or decorate a function of `launch`"
         )
+    for each in names:
+        if iskeyword(each) or each == _LAUNCH or each.startswith(_PREFIXES):
+            raise ValueError(
+                f"{name}: parameter {each!r} of kernel {parameters.kernel} cannot be the name of an argument. Remedy: "
+                f"rename the parameter, such as {each}_in, or decorate a function of `launch`"
+            )
     seen: dict[str, str] = {}
     for kind, each in given.items():
         for one in each:
@@ -155,7 +176,7 @@ def _body(parts: _Parts, scope: dict[str, Any], is_fake: bool) -> list[str]:
 
     def call(place: str, one: Maker) -> str:
         scope[place] = one.function
-        return f"{place}({', '.join(one.names)})"
+        return f"{place}({', '.join([*one.names, *(f'{each}={each}' for each in one.keywords)])})"
 
     tensors = {**parts.outputs, **parts.workspace}
     lines = [f"{name} = {call(f'_make_{name}', one)}" for name, one in tensors.items()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from .._given import shown
 from ._define import Definition, define
 from ._derived import derived
 
@@ -32,7 +33,8 @@ def operator(
     Parameters
     ----------
     name : str
-        The name with a namespace, such as ``"mylib::scale"``. A second definition of a name replaces the first.
+        The name with a namespace, such as ``"mylib::scale"``. A second definition of a name replaces the first, also
+        for code that holds the first operator.
     kernel : Kernel or callable, optional
         A kernel of :func:`cuda_tma.compile`, or a function of ``compile`` that returns a kernel. The function runs once
         for each device, at the first call on the device. The operator's arguments are the kernel's parameters in order:
@@ -65,7 +67,8 @@ def operator(
     Raises
     ------
     TypeError, ValueError
-        If a name does not belong to a parameter, or if a parameter cannot be an argument of an operator.
+        If a name does not belong to a parameter, or if a parameter cannot be an argument of an operator. The error
+        leaves an earlier operator of the same name as it was.
 
     Examples
     --------
@@ -76,6 +79,7 @@ def operator(
         )
         y = scale(x, 2.0)
     """
+    _check_registered(name, mutates_args, backward, setup_context, simulator)
     registered = tuple(mutates_args), backward, setup_context, simulator
     if kernel is not None:
         made = derived(name, kernel, config, outputs or {}, workspace or {}, values or {}, registered[0])
@@ -85,3 +89,15 @@ def operator(
         if value is not None:
             raise TypeError(f"{name}: {each} was passed without a kernel. Remedy: pass the kernel, or leave {each} out")
     return lambda function: define(Definition(name, function, function, *registered))
+
+
+def _check_registered(name: str, mutates_args: Any, backward: Any, setup_context: Any, simulator: Any) -> None:
+    if isinstance(mutates_args, str):
+        raise TypeError(f"{name}: mutates_args is {mutates_args!r}. Remedy: pass a list of names")
+    for keyword, function in {"backward": backward, "setup_context": setup_context}.items():
+        if function is not None and not callable(function):
+            raise TypeError(f"{name}: {keyword} is {shown(function)}. Remedy: pass a function")
+    if setup_context is not None and backward is None:
+        raise TypeError(f"{name}: setup_context was passed without backward. Remedy: pass both")
+    if simulator is not None and not hasattr(simulator, "compile"):
+        raise TypeError(f"{name}: simulator is {shown(simulator)}. Remedy: pass cuda_tma.simulate.Device()")

@@ -19,10 +19,13 @@ class Maker(NamedTuple):
     ----------
     function : callable
     names : tuple of str
+    keywords : tuple of str
+        The names of further arguments, which the function takes only by keyword.
     """
 
     function: Callable[..., Any]
     names: tuple[str, ...]
+    keywords: tuple[str, ...] = ()
 
 
 def like(name: str, *, dtype: torch.dtype | None = None) -> Any:
@@ -58,14 +61,26 @@ def maker(place: str, given: Any, known: Iterable[str]) -> Maker:
     if isinstance(given, Maker):
         found = given
     elif callable(given):
-        taken = inspect.signature(given).parameters.values()
-        found = Maker(given, tuple(each.name for each in taken if each.default is each.empty))
+        found = _maker_of(place, given)
     else:
         raise TypeError(f"{place} is {given!r}. Remedy: pass like(name), or a function of the arguments by name")
-    for name in found.names:
+    for name in (*found.names, *found.keywords):
         if name not in known:
             raise ValueError(
                 f"{place} uses {name!r}, which is not an argument of the operator. Remedy: use one of "
                 f"{', '.join(known)}"
             )
     return found
+
+
+def _maker_of(place: str, function: Callable[..., Any]) -> Maker:
+    try:
+        taken = inspect.signature(function).parameters.values()
+    except ValueError:
+        raise TypeError(
+            f"{place} is {function!r}, whose parameters are unknown. Remedy: pass like(name), or a function of the "
+            "arguments by name"
+        ) from None
+    needed = [each for each in taken if each.default is each.empty]
+    names = tuple(each.name for each in needed if each.kind is not each.KEYWORD_ONLY)
+    return Maker(function, names, tuple(each.name for each in needed if each.kind is each.KEYWORD_ONLY))
