@@ -20,7 +20,7 @@ from typing import Any
 from ..driver import keep
 from ..patches import Patches
 from ..startup.cuda_tma_redirect import DRIVER, redirect
-from .tensors import with_gpu_address
+from .tensors import TorchOfTvm, with_gpu_address
 
 __all__ = ["install", "set_environment"]
 
@@ -48,7 +48,19 @@ def install() -> Patches:
     patches = Patches()
     patches.replace(runtime._Tensor, "__init__", with_gpu_address(runtime._Tensor.__init__))
     patches.replace(BaseDSL, "_compile_or_jit_module", _keeping(BaseDSL._compile_or_jit_module))
+    _give_tvm_tensors(patches)
     return patches
+
+
+def _give_tvm_tensors(patches: Patches) -> None:
+    """Make TVM FFI read torch's tensors in Python, with the address of the GPU. CuTe DSL uses TVM FFI on request."""
+    try:
+        from tvm_ffi import core
+    except ImportError:
+        return
+    if getattr(core, "torch", None) is not None:
+        os.environ["TVM_FFI_SKIP_DLPACK_C_EXCHANGE_API"] = "1"
+        patches.replace(core, "torch", TorchOfTvm(core.torch))
 
 
 def _initialize() -> None:

@@ -1,4 +1,4 @@
-"""Torch tensors as arguments of CuTe DSL, which reads their address from DLPack.
+"""Torch tensors as arguments of CuTe DSL and of TVM FFI, which read their address from DLPack.
 
 The adapter replaces this address by the address on the GPU.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["with_gpu_address"]
+__all__ = ["TorchOfTvm", "with_gpu_address"]
 
 _CUDA = 2  # _CUDA is the value of kDLCUDA in DLPack.
 _NAME = b"dltensor"
@@ -28,15 +29,37 @@ class _OnGpu:
         self._tensor = tensor
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__dlpack_c_exchange_api__":  # A function in C, which takes only tensors of torch.
+            raise AttributeError(name)
         return getattr(self._tensor, name)
 
     def __dlpack__(self, stream: int | None = None) -> Any:
-        capsule = self._tensor.__dlpack__()
-        pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-        pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-        start = _Start.from_address(pointer_of(capsule, _NAME) or 0)
-        start.data, start.device_type, start.device_id = self._tensor.data_ptr(), _CUDA, 0
-        return capsule
+        return _capsule(self._tensor)
+
+
+class TorchOfTvm:
+    """The module torch in TVM FFI's module of arguments. The DLPack object of a tensor has the address of the GPU."""
+
+    def __init__(self, torch: Any):
+        self._torch = torch
+        self.utils = SimpleNamespace(dlpack=SimpleNamespace(to_dlpack=_argument))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._torch, name)
+
+
+def _capsule(tensor: Any) -> Any:
+    """Return the DLPack object of a tensor, with the address and the device of the GPU."""
+    capsule = tensor.__dlpack__()
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    start = _Start.from_address(pointer_of(capsule, _NAME) or 0)
+    start.data, start.device_type, start.device_id = tensor.data_ptr(), _CUDA, 0
+    return capsule
+
+
+def _argument(tensor: Any) -> Any:
+    return _capsule(tensor) if tensor.is_cuda and tensor.numel() else tensor.__dlpack__()
 
 
 def with_gpu_address(begin: Callable[..., None]) -> Callable[..., None]:

@@ -1,5 +1,5 @@
 """A program with three kernels of CuTe DSL, for an elementwise product, a reversal through shared memory, and a 2D load
-by TMA."""
+by TMA. The reversal is also compiled for calls through TVM FFI, which takes torch's tensors."""
 
 import cutlass
 import cutlass.utils
@@ -74,6 +74,14 @@ assert (values.cpu() == 2 * torch.arange(32)).all()
 values = torch.arange(64, dtype=torch.float32, device="cuda")
 compiled = cute.compile(run_reverse, from_dlpack(values))
 compiled(from_dlpack(values))
+assert (values.cpu() == torch.arange(64).flip(0)).all()
+
+values = torch.arange(64, dtype=torch.float32, device="cuda")
+tensor = from_dlpack(values, enable_tvm_ffi=True)
+compiled = cute.compile(run_reverse, tensor, options="--enable-tvm-ffi")
+compiled(values)
+compiled(tensor)
+compiled(values[:])
 assert (values.cpu() == torch.arange(64).flip(0)).all()
 
 source = torch.rand(64, 64, device="cuda")
