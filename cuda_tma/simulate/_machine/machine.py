@@ -231,6 +231,7 @@ class Machine:
         ctas = range(first, first + geometry.cluster_ctas)
         parts.engine.complete_reads_of(ctas)
         parts.mbarriers.forget(ctas)
+        parts.cta_barriers.forget(ctas)
         parts.memory.clear_shared(ctas)
         if parts.undefined is not None:
             parts.undefined.fill(parts.memory, ctas, lanes)

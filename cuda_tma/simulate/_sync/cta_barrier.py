@@ -206,6 +206,11 @@ class CtaBarriers:
             if self._barriers[cta, number].expected is None:
                 self._complete(cta, number)
 
+    def forget(self, ctas: range) -> None:
+        """Remove the barriers of CTAs that have ended, which may have arrivals for which no thread waited."""
+        for key in [key for key in self._barriers if key[0] in ctas]:
+            del self._barriers[key]
+
     def waiting(self) -> Iterator[Waiting]:
         """Yield the waiting threads for the report of a deadlock."""
         for (cta, number), barrier in self._barriers.items():
