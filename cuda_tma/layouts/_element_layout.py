@@ -29,8 +29,9 @@ class ElementLayout:
     bits : int
         The number of bits of an element.
     places : numpy.ndarray of int64, [rows, columns, fields]
-        The place of each element: thread and value, or the byte, or lane and column. An element with fewer than 32 bits
-        also has the part of its column.
+        The place of each element: thread and value, or the byte, or lane and column. In tensor memory, an element with
+        fewer than 32 bits also has the part of its column; in shared memory, one with fewer than 8 bits also has the
+        first bit in its byte.
     source : str
         The document that defines the layout.
     """
@@ -49,7 +50,11 @@ class ElementLayout:
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields of a place in this layout."""
-        part = (_PARTS[self.bits],) if self.space == "tensor memory" and self.bits < 32 else ()
+        part: tuple[str, ...] = ()
+        if self.space == "tensor memory" and self.bits < 32:
+            part = (_PARTS[self.bits],)
+        elif self.space == "shared memory" and self.bits < 8:
+            part = ("bit",)
         return FIELDS[self.space] + part
 
     def place(self, row: int, column: int) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["Grid", "Places", "factor", "factor_b", "matrices", "matrices_turned", "sums"]
+__all__ = ["Grid", "Places", "factor", "factor_b", "matrices", "matrices_turned", "scales", "sums"]
 
 Grid = np.ndarray
 # The grids contain the fields of the places, such as threads and values.
@@ -48,6 +48,14 @@ def factor_b(row: Grid, column: Grid, bits: int) -> Places:
     """
     each = 32 // bits
     return row * 4 + column // each % 4, column % each + column // (4 * each) * each
+
+
+def scales(row: Grid, column: Grid, bits: int) -> Places:
+    """Return the places of the scale factors of ``mma``, of 16 rows of A or of 8 columns of B for each thread-id.
+
+    Lanes 4 * i to 4 * i + 3 have the rows i, i + 8, i + 16 and i + 24. A register contains four scales of a row.
+    """
+    return row % 8 * 4 + row // 8, column
 
 
 def matrices(down: int) -> Callable[[Grid, Grid, int], Places]:

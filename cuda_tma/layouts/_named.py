@@ -25,9 +25,21 @@ __all__ = ["NAMES", "layout", "two_layouts"]
 _BITS = {
     **dict.fromkeys(("f32", "tf32", "s32", "b32"), 32),
     **dict.fromkeys(("f16", "bf16", "b16"), 16),
-    **dict.fromkeys(("e4m3", "e5m2", "s8", "u8", "b8", "ue8m0", "ue4m3"), 8),
+    # In registers and tensor memory, an element of 6 bits has a byte.
+    **dict.fromkeys(("e4m3", "e5m2", "e2m3", "e3m2", "s8", "u8", "b8", "ue8m0", "ue4m3"), 8),
+    "e2m1": 4,
+}
+# The types of tiles whose elements TMA packs.
+_PACKED_TILES = {
+    "e2m1": T.PACKED_16U4_ALIGN8B,
+    "u4_align8b": T.PACKED_16U4_ALIGN8B,
+    "u4_align16b": T.PACKED_16U4_ALIGN16B,
+    "e2m3": T.PACKED_16U6_ALIGN16B,
+    "e3m2": T.PACKED_16U6_ALIGN16B,
+    "u6_align16b": T.PACKED_16U6_ALIGN16B,
 }
 _FRAGMENTS = 'PTX ISA 9.0, "Register Fragments for wgmma", "Matrix Fragments for mma", "ldmatrix", "stmatrix"'
+_SCALES = 'PTX ISA 9.0, "Block Scaling" of mma; documented, not verified on hardware'
 _TENSOR_MEMORY = 'PTX ISA 9.0, "Tensor Memory"; documented, not verified on hardware'
 
 
@@ -53,8 +65,18 @@ _KINDS: dict[str, _Kind] = {
     "wgmma.d": _Kind(_fragments.sums, "accumulators of wgmma (C and D)", 64, columns=8, widths=(32, 16)),
     "wgmma.a": _Kind(_fragments.factor, "A of wgmma in registers", 64, 256),
     "mma.d": _Kind(_fragments.sums, "accumulators of mma (C, D); a warp has 16 rows", 16, columns=8, widths=(32, 16)),
-    "mma.a": _Kind(_fragments.factor, "A of mma; a warp has 16 rows", 16, 128),
-    "mma.b": _Kind(_fragments.factor_b, "B of mma: a row is one of its 8 columns", 8, 128, most_rows=8),
+    "mma.a": _Kind(_fragments.factor, "A of mma; a warp has 16 rows", 16, 128, widths=(32, 16, 8, 4)),
+    "mma.b": _Kind(
+        _fragments.factor_b, "B of mma: a row is one of its 8 columns", 8, 128, widths=(32, 16, 8, 4), most_rows=8
+    ),
+    "mma.scales": _Kind(
+        _fragments.scales,
+        "scale factors of mma; a thread-id selects 16 rows of A, or 8 columns of B",
+        8,
+        columns=4,
+        widths=(8,),
+        most_rows=32,
+    ),
     "ldmatrix.x1": _Kind(_fragments.matrices(1), "one matrix", 8, 128, widths=(16, 8)),
     "ldmatrix.x2": _Kind(_fragments.matrices(2), "two stacked matrices", 16, 128, widths=(16, 8)),
     "ldmatrix.x4": _Kind(_fragments.matrices(2), "four: two stacked, twice", 16, 256, widths=(16, 8)),
@@ -193,8 +215,9 @@ def _parts(name: str) -> tuple[str, str, tuple[int, int] | None, str]:
         else "b16"
     )
     type_ = found["type"] or default
-    if type_ not in _BITS:
-        raise ValueError(f"{name}: {type_} is not one of {', '.join(_BITS)}")
+    known = (*_BITS, *_PACKED_TILES) if kind == "tile" else _BITS
+    if type_ not in known:
+        raise ValueError(f"{name}: {type_} is not one of {', '.join(dict.fromkeys(known))}")
     if found["swizzle"] and kind != "tile":
         raise ValueError(f"{name} has a swizzle, which is only for tiles in shared memory; leave it out")
     shape = (int(found["rows"]), int(found["columns"])) if found["rows"] else None
@@ -210,12 +233,20 @@ def _shape_of(name: str) -> tuple[int, int] | None:
 
 def _step_of(name: str) -> tuple[int, int]:
     kind, type_, _, swizzle = _parts(name)
-    return (8, 8 * _span_bytes(swizzle) // _BITS[type_]) if kind == "tile" else _KINDS[kind].step(_BITS[type_])
+    return (8, _columns_of_span(type_, swizzle)) if kind == "tile" else _KINDS[kind].step(_BITS[type_])
 
 
 def _span_bytes(swizzle: str) -> int:
     """Return the span that contains a row of a swizzled tile, or 128 for a tile without a swizzle."""
     return SPAN_BYTES.get(TensorMapSwizzle.parse(swizzle, "swizzle"), 128)
+
+
+def _columns_of_span(type_: str, swizzle: str) -> int:
+    """Return the number of elements in the span of a swizzle."""
+    packed = _PACKED_TILES.get(type_)
+    # A group of 16 packed elements has 8 bytes, or 16 bytes with a gap.
+    bits = _BITS[type_] if packed is None else 4 if packed == T.PACKED_16U4_ALIGN8B else 8
+    return 8 * _span_bytes(swizzle) // bits
 
 
 def _fragment(name: str, kind: str, type_: str, shape: tuple[int, int] | None) -> ElementLayout:
@@ -228,24 +259,25 @@ def _fragment(name: str, kind: str, type_: str, shape: tuple[int, int] | None) -
         raise ValueError(f"{name}: {rows} x {columns}; {kind} of {type_} consists of pieces of {step[0]} x {step[1]}")
     row, column = np.indices((rows, columns))
     at = np.stack(found.places(row, column, bits), axis=-1).astype(np.int64)
-    source = _TENSOR_MEMORY if kind.startswith(("tmem", "tcgen05")) else _FRAGMENTS
+    source = _TENSOR_MEMORY if kind.startswith(("tmem", "tcgen05")) else _SCALES if "scales" in kind else _FRAGMENTS
     return ElementLayout(f"{kind}:{type_}:{rows}x{columns}", found.space, bits, at, source)
 
 
 def _tile(type_: str, shape: tuple[int, int] | None, swizzle: str) -> ElementLayout:
-    bits = _BITS[type_]
-    mode, span = TensorMapSwizzle.parse(swizzle, "swizzle"), _span_bytes(swizzle)
-    rows, columns = shape or (8, 8 * span // bits)
-    if mode and columns * bits > 8 * span:
+    mode, most = TensorMapSwizzle.parse(swizzle, "swizzle"), _columns_of_span(type_, swizzle)
+    rows, columns = shape or (8, most)
+    data_type = _PACKED_TILES.get(type_) or _TILE_TYPES[_BITS[type_]]
+    if mode and columns > most:
+        size = _span_bytes(swizzle)
         raise ValueError(
-            f"tile:{type_}:{rows}x{columns}:{swizzle} has rows of {columns * bits // 8} bytes, but with this swizzle a "
-            f"row has at most {span}; use {8 * span // bits} columns or less"
+            f"tile:{type_}:{rows}x{columns}:{swizzle} has rows of {-(-columns * size // most)} bytes, but with this "
+            f"swizzle a row has at most {size}; use {most} columns or less"
         )
     params = TiledParams(
-        data_type=_TILE_TYPES[bits],
+        data_type=data_type,
         global_address=0,
         global_dim=(columns, rows),
-        global_strides=(-(-columns * bits // 128) * 16,),
+        global_strides=(-(-columns * _span_bytes(swizzle) // most // 16) * 16,),
         box_dim=(columns, rows),
         element_strides=(1, 1),
         swizzle=mode,

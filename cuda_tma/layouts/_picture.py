@@ -19,6 +19,7 @@ _SHORT = {
     "thread": "T",
     "value": "v",
     "byte": "",
+    "bit": "b",
     "lane": "L",
     "column": "c",
     "half": "h",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._data_type import GROUP_ELEMENTS
 from .._errors import TensorMapError
 from ..params import Params, TiledParams
 from ..smem import box_extents, smem_index, swizzle_offset
@@ -29,8 +30,7 @@ def tile(params: Params, name: str = "") -> ElementLayout:
     Parameters
     ----------
     params : TiledParams
-        A map without interleave. The box of the map has two dimensions of more than one element, and elements of whole
-        bytes.
+        A map without interleave, whose box has two dimensions of more than one element.
     name : str, optional
 
     Returns
@@ -45,17 +45,29 @@ def tile(params: Params, name: str = "") -> ElementLayout:
     """
     extents = box_extents(params)
     flat = [n for n in extents[1:] if n > 1]
-    if not isinstance(params, TiledParams) or params.interleave or len(flat) > 1 or rows_of(params).group:
+    if not isinstance(params, TiledParams) or params.interleave or len(flat) > 1:
         raise TensorMapError(
-            f"the box delivers {extents}; pass a tiled map of whole bytes without interleave, whose box has one extent "
-            "above 1 besides the innermost"
+            f"the box delivers {extents}; pass a tiled map without interleave, whose box has one extent above 1 "
+            "besides the innermost"
         )
     columns, count = extents[0], flat[0] if flat else 1
-    unit = unit_bytes(params)
-    linear = np.arange(count)[:, None] * rows_of(params).pitch_bytes + np.arange(columns) * unit
-    places = np.asarray(swizzle_offset(params.swizzle, linear), np.int64)[..., None]
-    assert smem_index(params, int(places[-1, -1, 0])) is not None
-    return ElementLayout(name or f"tile {count} x {columns}", "shared memory", 8 * unit, places, "cuda_tma.smem")
+    bits, in_row = _in_row(params, columns)
+    linear = np.arange(count)[:, None] * rows_of(params).pitch_bytes + in_row // 8
+    bytes_ = np.asarray(swizzle_offset(params.swizzle, linear), np.int64)
+    assert smem_index(params, int(bytes_[-1, -1])) is not None
+    places = np.stack([bytes_, np.broadcast_to(in_row % 8, bytes_.shape)], axis=-1)[..., : 1 + (bits < 8)]
+    return ElementLayout(name or f"tile {count} x {columns}", "shared memory", bits, places, "cuda_tma.smem")
+
+
+def _in_row(params: TiledParams, columns: int) -> tuple[int, np.ndarray]:
+    """Return the bits of an element, and the bit of each element in a row before swizzling."""
+    column, group = np.arange(columns), rows_of(params).group
+    if group is None:
+        bits = 8 * unit_bytes(params)
+        return bits, column * bits
+    data_bytes, taken_bytes = group
+    bits = 8 * data_bytes // GROUP_ELEMENTS
+    return bits, column // GROUP_ELEMENTS * (8 * taken_bytes) + column % GROUP_ELEMENTS * bits
 
 
 def accumulator(row: Grid, column: Grid, bits: int, rows: int) -> Places:

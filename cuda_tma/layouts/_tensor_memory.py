@@ -36,8 +36,17 @@ A_RULE = (
     'an A operand in tensor memory has row m in lane m, for any printed stride of m (PTX ISA 9.0, "Data Path '
     'Layout Organization"; documented, not verified on hardware)'
 )
-_BITS = {"f32": 32, "tf32": 32, "s32": 32, "b32": 32, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8}
-_PRINTED_TYPES = {"f8e4m3fn": "e4m3", "f8e5m2": "e5m2", "i32": "s32", "i8": "s8", "si8": "s8", "ui8": "u8"}
+# An element of 4 or 6 bits has a byte, except the packed e2m1 of the kinds mxf4 and mxf4nvf4.
+_BITS = {
+    **dict.fromkeys(("f32", "tf32", "s32", "b32"), 32),
+    **dict.fromkeys(("f16", "bf16"), 16),
+    **dict.fromkeys(("e4m3", "e5m2", "e2m3", "e3m2", "s8", "u8", "b8"), 8),
+    "e2m1": 4,
+}
+_PRINTED_TYPES = {
+    **{"f8e4m3fn": "e4m3", "f8e5m2": "e5m2", "f6e2m3fn": "e2m3", "f6e3m2fn": "e3m2", "f4e2m1fn": "e2m1"},
+    **{"i32": "s32", "i8": "s8", "si8": "s8", "ui8": "u8"},
+}
 _NAME = re.compile(r"(?P<role>tmem(\.[da])?):(?P<type>[A-Za-z]\w*?)([xX](?P<packed>[248]))?:(?P<layout>.*[(:].*)")
 _PRINTED = re.compile(
     r"((?P<role>tmem(\.[da])?):)?(tensor|\D*?memref)<(ptr<)?(?P<type>\w+), *tmem.*?[>\"] *(o )?\"?"

@@ -104,6 +104,38 @@ def test_a_tile_has_the_place_of_its_load(swizzle):
     assert np.array_equal(layouts.tile(params).places, found.places)
 
 
+# ---- elements of 4 and 6 bits, and scales ----
+
+
+@pytest.mark.parametrize(("name", "rows"), [("mma.a", 16), ("mma.b", 8)])
+def test_two_elements_of_4_bits_have_the_place_of_a_byte(name, rows):
+    halves, whole = layouts.layout(f"{name}:e2m1:{rows}x64"), layouts.layout(f"{name}:b8:{rows}x32")
+    assert np.array_equal(halves.places[..., 0], np.repeat(whole.places[..., 0], 2, axis=1))
+    assert np.array_equal(halves.places[..., 1], np.repeat(2 * whole.places[..., 1], 2, axis=1) + np.arange(64) % 2)
+    assert np.array_equal(layouts.layout(f"{name}:e3m2:{rows}x32").places, whole.places)
+
+
+@pytest.mark.parametrize(
+    ("type_", "data_type", "bits"),
+    [("e2m1", "16U4_ALIGN8B", 4), ("u4_align16b", "16U4_ALIGN16B", 4), ("e2m3", "16U6_ALIGN16B", 6)],
+)
+def test_a_tile_of_packed_elements_has_the_places_of_its_load(type_, data_type, bits):
+    found = layouts.layout(f"tile:{type_}:8x128:128B")
+    spec = TensorSpec((8, 64 if bits == 4 else 96), "uint8")
+    params = params_of(spec, box_dim=(8, 128), swizzle="128B", data_type=data_type)
+    assert (found.bits, found.fields) == (bits, ("byte", "bit"))
+    for row, column in ((0, 1), (1, 17), (5, 127)):
+        assert found.place(row, column) == (smem_offset(params, (column, row)), column % 16 * bits % 8)
+
+
+def test_scales_of_mma_are_in_a_lane_of_each_row():
+    """PTX ISA: the thread-id of A selects two lanes of each quad, and the thread-id of B selects one lane."""
+    places = layouts.layout("mma.scales:ue4m3:32x4").places
+    assert np.array_equal(places[:16, 0, 0], np.arange(16) % 8 * 4 + np.arange(16) // 8)
+    assert np.array_equal(places[16:, 0, 0], places[:16, 0, 0] + 2)
+    assert np.array_equal(places[8:16, 3], np.stack([np.arange(8) * 4 + 1, np.full(8, 3)], axis=-1))
+
+
 # ---- pairs with a known answer ----
 
 

@@ -46,11 +46,11 @@ def run_simulated(name, source=None):
             run()
 
 
-def simulated():
+def simulated(compute_capability="9.0"):
     """Return the simulator's objects in place of a module's GPU objects, by their names."""
     return {
         "torch": SimpleNamespace(**{**vars(torch), **FACTORIES}),
-        "cuda_tma": SimpleNamespace(**{**vars(cuda_tma), **vars(_Doors())}),
+        "cuda_tma": SimpleNamespace(**{**vars(cuda_tma), **vars(_Doors(compute_capability))}),
         "LaunchConfig": simulate.Config,
     }
 
@@ -58,8 +58,8 @@ def simulated():
 class _Doors:
     """The simulator's versions of the package's functions and classes that the examples use."""
 
-    def __init__(self):
-        gpu = simulate.Device(multiprocessor_count=MULTIPROCESSORS)
+    def __init__(self, compute_capability):
+        gpu = simulate.Device(compute_capability, multiprocessor_count=MULTIPROCESSORS)
         properties = SimpleNamespace(multiprocessor_count=MULTIPROCESSORS)
 
         def launch(stream, config, kernel, *arguments):
