@@ -18,7 +18,7 @@ from .._ptx import Immediate, Instruction, Register
 from .._warps.binder import BOOL, U32, Binder, dtype_of
 from .._warps.code import Step
 from .._warps.events import ArriveAfterCopies, CommitGroup, WaitGroup
-from .._warps.lanes import Lanes, as_array, count
+from .._warps.lanes import WARP, Lanes, as_array, count
 from .._warps.observe import Access
 from ._table import Group, instruction
 from .mbarrier import positions_of
@@ -93,7 +93,7 @@ class _Copies(NamedTuple):
     def submit_together(self) -> bool:
         """Begin all copies as one operation; return False if one operation is not possible.
 
-        Each length must be 0 or `size`, and the observer must allow one operation.
+        Each length must be 0 or `size`, each place must differ, and the observer must allow one operation.
         """
         if ((self.lengths != 0) & (self.lengths != self.size)).any():
             return False
@@ -101,6 +101,8 @@ class _Copies(NamedTuple):
         with Issue(parts, int(self.lanes[0]), self.instruction, "generic").faults():
             parts.memory.check_aligned(self.lanes, self.places, self.size)
             positions = parts.memory.shared_positions(self.lanes, self.places, self.size, "shared")
+        if _repeats(positions):
+            return False
         if parts.events.observer is not None:
             is_now = parts.engine.is_early
             actor = parts.events.observer.issue_each(self.lanes, self.instruction, _KIND, is_now)
@@ -137,21 +139,35 @@ class _Copies(NamedTuple):
             self.parts.events.observer.access(Access(*known))
 
     def submit_one_by_one(self) -> None:
-        """Begin the copy of each lane as a separate operation."""
+        """Begin the copy of each lane as a separate operation.
+
+        Lanes of a warp may copy the same bytes to one place, as for a scale of a whole tile. Such copies are not a
+        race, because all of them write the same value; the observer receives only the first of them.
+        """
         ends = zip(self.places.tolist(), self.addresses.tolist(), self.lengths.tolist(), strict=True)
+        seen: set[tuple[int, ...]] = set()
         for lane, (place, address, length) in zip(self.lanes.tolist(), ends, strict=True):
             issue = Issue(self.parts, lane, self.instruction, "generic")
+            copy = lane // WARP, place, address, length
             with issue.faults():
                 at = issue.position("shared", place, self.size, self.size)
-                submit(issue, partial(_copy, issue, address, length, at, self.size), kind=_KIND)
+                is_first = copy not in seen
+                submit(issue, partial(_copy, issue, address, length, at, self.size, is_first), kind=_KIND)
+            seen.add(copy)
 
 
-def _copy(issue: Issue, address: int, length: int, position: int, size: int) -> None:
+def _repeats(positions: np.ndarray) -> bool:
+    """Return whether two lanes have the same position."""
+    return not (np.diff(positions) > 0).all() and len(np.unique(positions)) < len(positions)
+
+
+def _copy(issue: Issue, address: int, length: int, position: int, size: int, is_first: bool) -> None:
     """Copy `length` bytes to shared memory, and fill the rest of `size` bytes with zeros."""
     memory = issue.parts.memory
     memory.check_aligned(issue.lanes, np.array([address]), size)
     place = memory.shared.bytes[position : position + size]
-    issue.observe("write", "shared", np.array([position]), size)
+    if is_first:
+        issue.observe("write", "shared", np.array([position]), size)
     place[length:] = 0
     if length:
         segment, start = memory.global_bytes(address, length)

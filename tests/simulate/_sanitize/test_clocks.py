@@ -11,6 +11,7 @@ from cuda_tma.simulate._sanitize.model.clocks import FENCED, ORDERED, Clocks
 
 CTAS, LANES_OF_CTA, SLOTS = 2, 96, 2
 THREADS, LANES = CTAS * LANES_OF_CTA, CTAS * LANES_OF_CTA * SLOTS
+GEOMETRY = SimpleNamespace(cluster_ctas=CTAS, lanes_of_cta=LANES_OF_CTA, slots=SLOTS, lanes=LANES)
 
 
 class Plain:
@@ -72,8 +73,7 @@ def some_lanes(rng: np.random.Generator) -> np.ndarray:
 @pytest.mark.parametrize("scopes", [False, True])
 def test_shared_clocks_equal_plain_clocks(scopes):
     rng = np.random.default_rng(3)
-    geometry = SimpleNamespace(cluster_ctas=CTAS, lanes_of_cta=LANES_OF_CTA, slots=SLOTS, lanes=LANES)
-    clocks = Clocks(geometry, scopes)
+    clocks = Clocks(GEOMETRY, scopes)
     plain = Plain(clocks.rows.shape)
     for slot in range(SLOTS):
         for each in (clocks, plain):
@@ -108,3 +108,10 @@ def test_shared_clocks_equal_plain_clocks(scopes):
         which, columns = np.repeat(np.arange(LANES), 3), rng.integers(0, plain.rows.shape[2], 3 * LANES)
         for row in range(len(plain.rows)):
             assert np.array_equal(clocks.known(row).at(which, columns), plain.rows[row, which, columns]), (step, what)
+
+
+def test_the_union_of_lanes_has_a_value_for_columns_added_later():
+    clocks = Clocks(GEOMETRY)
+    before = clocks.known_to(slice(0, 32)).shape[1]
+    columns = [clocks.column(0, number) for number in range(before)]
+    assert clocks.known_to(slice(0, 32)).shape[1] == clocks.rows.shape[2] > max(columns)

@@ -36,6 +36,13 @@ BODIES = {
         """,
         (),
     ),
+    "right: each lane of a warp copies the same bytes to one place": (
+        """
+        copy4(&tile[0][t / 32], in + t / 32); commit(); wait<0>(); __syncthreads();
+        for (int i = t; i < 512; i += 64) out[i] = tile[0][i % 2];
+        """,
+        (),
+    ),
     "right: a buffer used again": (
         """
         for (int k = 0; k < 2; ++k) {

@@ -188,9 +188,9 @@ class TensorMemoryUses:
     def _operation(self, event: OperationIssued) -> None:
         lane, by = event.lanes.start, event.instruction
         ((_, groups),) = self._operations.owned(OPERATION, slice(lane, lane + 1, 1))
-        clock = self._clocks.known_to(slice(lane, lane + 1))[ORDERED]
         slot, own = self._clocks.slot_of(lane), lane % self._clocks.threads
         end = self._clocks.column(slot, (OPERATION, lane, "write")), groups.committed + 1
+        clock = self._clocks.known_to(slice(lane, lane + 1))[ORDERED]
         order = own, int(self._clocks.own(np.array([lane]))[0])
         for touch in event.touches:
             self._touch(touch, clock, by, lane)

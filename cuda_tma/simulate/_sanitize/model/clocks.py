@@ -144,8 +144,7 @@ class Clocks:
     def column(self, slot: int, key: object) -> int:
         """Return the column of a key, which is an mbarrier or an owner of asynchronous operations."""
         known = self._columns[slot]
-        found = known.get(key)
-        if found is None:
+        if (found := known.get(key)) is None:
             found = known[key] = self._first + len(known)
             if found >= self.rows.shape[2]:
                 self._widen(2 * self.rows.shape[2] - self._first)
@@ -155,6 +154,7 @@ class Clocks:
         more = ((0, 0), (0, 0), (0, columns - self.rows.shape[2]))
         if columns > self._room.shape[2]:
             self._room = np.pad(self.rows, more)
+        self._together.clear()  # The kept unions have a value for each earlier column only.
         self.rows, self.warps = self._room[:, :, :columns], np.pad(self.warps, more)
         self.in_c = ClockRows(self.rows, self.warps, self.started, self.visible, self.threads)
 
