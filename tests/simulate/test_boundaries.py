@@ -134,6 +134,8 @@ OPERANDS = [
     (ONE + "mbarrier.init.shared.b64 [full], {0}", 1, 0, "mbarrier.init with a count of 0; it must be 1 to 1048575"),
     (ONE + "mbarrier.init.shared.b64 [full], {0}", 1_048_575, 1_048_576, "it must be 1 to 1048575"),
     ("barrier.cta.sync {0}, 32", 15, 16, "barrier 16 does not exist; use one of the barriers 0 to 15"),
+    ("mov.u32 %r1, {0}; barrier.cta.sync %r1, 32", 15, 16, "barrier 16 does not exist"),
+    ("mov.u32 %r1, {0}; barrier.cta.sync 1, %r1", 32, 40, "barrier 1 has a count of 40 threads"),
     ("setmaxnreg.dec.sync.aligned.u32 {0}", 24, 16, "setmaxnreg of 16 registers; use a multiple of 8 from 24 to 256"),
     (ALLOC + FREE, 32, 16, "tcgen05.alloc has 16 columns, but the number must be a power of two from 32 to 512"),
     (ALLOC + FREE, 512, 1024, "tcgen05.alloc has 1024 columns"),
