@@ -56,9 +56,11 @@ test: $(tested)
 test-beside: $(tested)
 	$(pytest) $(beside) $(ARGS)
 
-# Writes the complete reports of the example kernels into tests/data/reports, and shows the difference. Needs torch.
+# Writes the complete reports of the example kernels into tests/data/reports, and shows the difference. Writes pictures
+# into tests/data/pictures. Needs torch.
 bless: $(tested)
 	$(python) -m tests.support.report_snapshots
+	$(python) -m tests.support.picture_snapshots
 
 # A thousand random right kernels, and copies of them without one statement: docs/pipelines.md. This takes 15 minutes.
 fuzz: $(tested)
