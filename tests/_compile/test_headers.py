@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from cuda_tma._compile.headers import headers_of
+from cuda_tma._compile.headers import _begins, _read, headers_of
 from cuda_tma._compile.nvrtc import compile_source
 from cuda_tma._include_path import include_path
 
@@ -134,3 +134,21 @@ def test_the_scan_takes_linear_time(part):
     begun = time.process_time()
     headers_of(part * 20_000, "kernel.cu", [])
     assert time.process_time() - begun < 1
+
+
+def test_candidates_that_are_known_or_missing_are_passed_over(tmp_path):
+    """A known file and a file that cannot be read do not hide the files after them."""
+    paths = [str(tmp_path / name) for name in ("known.cuh", "missing.cuh", "b.cuh", "nul\0.cuh", "c.cuh")]
+    for path in (paths[0], paths[2], paths[4]):
+        (tmp_path / os.path.basename(path)).write_text(os.path.basename(path))
+    found = {paths[0]: b"earlier"}
+    assert [*_read(paths, found)] == [(b"b.cuh", str(tmp_path)), (b"c.cuh", str(tmp_path))]
+    assert found == {paths[0]: b"earlier", paths[2]: b"b.cuh", paths[4]: b"c.cuh"}
+
+
+@pytest.mark.parametrize(
+    ("before", "begins"),
+    [(b"", True), (b" \t", True), (b"x;\n", True), (b"/* a */ ", True), (b"x ", False), (b"*", False), (b"/", False)],
+)
+def test_a_directive_begins_its_line(before, begins):
+    assert _begins(before + b"#include", len(before)) is begins
