@@ -16,6 +16,7 @@ INSTANCES = {
     "elementwise": ("add<FLOAT32, true>", "add<FLOAT16, false>", "add_tma<FLOAT16>", "add_tma<INT32>"),
     "attention": tuple(f"attention<{d}, {causal}>" for d, causal in
                        ((64, "true"), (96, "false"), (128, "true"), (256, "false"))),
+    "attention_sm100": ("attention<false>", "attention<true>"),
     "kv_tiles": ("sweep<FLOAT32, 128, 32>", *(f"stage_tiles<BFLOAT16, {d}, 64, {stages}>" for d, stages in
                  ((64, 2), (96, 3), (128, 4)))),
 }  # fmt: skip
