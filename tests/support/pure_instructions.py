@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from math import inf, isinf, isnan, nan
+from random import Random
 
 import numpy as np
 from hypothesis import strategies as st
@@ -60,11 +62,45 @@ def signed(value: int, width: int) -> int:
     return value - (1 << width) if value >> width - 1 else value
 
 
-def integers_of(type_: str) -> st.SearchStrategy[int]:
+# ---- lanes ----
+
+# A Draw returns one value of a lane.
+Draw = Callable[[Random], int]
+SEEDS = st.integers(0, (1 << 64) - 1)
+
+
+def rows(*draws: Draw, least: int = 1, most: int = 12) -> st.SearchStrategy[list[tuple[int, ...]]]:
+    """Return a strategy for lanes with one value for each draw. Equal draws often return equal values.
+
+    Hypothesis draws only a seed, because a choice by Hypothesis takes longer than the instruction.
+    """
+
+    def lane(random: Random) -> tuple[int, ...]:
+        values: list[int] = []
+        for place, draw in enumerate(draws):
+            repeated = place and draws[place - 1] is draw and random.random() < 1 / 8
+            values.append(values[-1] if repeated else draw(random))
+        return tuple(values)
+
+    def lanes(seed: int) -> list[tuple[int, ...]]:
+        random = Random(seed)
+        return [lane(random) for _ in range(random.randint(least, most))]
+
+    return SEEDS.map(lanes)
+
+
+def column(draw: Draw, *, least: int = 1, most: int = 12) -> st.SearchStrategy[list[int]]:
+    """Return a strategy for the lanes of one operand."""
+
+    return rows(draw, least=least, most=most).map(lambda lanes: [value for (value,) in lanes])
+
+
+@cache
+def integers_of(type_: str) -> Draw:
     """Draw bits of an integer type, which are often values at a limit of the type."""
     width = 8 * TYPE_BYTES[type_]
     ends = [0, 1, 2, (1 << width) - 1, 1 << width - 1, (1 << width - 1) - 1, (1 << width // 2) - 1, 1 << width // 2]
-    return st.sampled_from(ends) | st.integers(0, (1 << width) - 1)
+    return lambda random: random.choice(ends) if random.random() < 1 / 2 else random.getrandbits(width)
 
 
 # ---- the conversion of floating-point bits to fractions, and back with one rounding ----
@@ -94,7 +130,8 @@ def value_of(bits: int, type_: str) -> Fraction | float:
     if not exponent and not fraction:
         return -0.0 if negative else Fraction(0)
     significand = fraction + ((1 << fraction_bits) if exponent else 0)
-    value = Fraction(significand) * Fraction(2) ** (max(exponent, 1) - bias - fraction_bits)
+    place = max(exponent, 1) - bias - fraction_bits
+    value = Fraction(significand << place) if place >= 0 else Fraction(significand, 1 << -place)
     return -value if negative else value
 
 
@@ -113,13 +150,14 @@ def bits_of(value: Fraction | float, type_: str, mode: str = "rn") -> int:
     size, negative = abs(value), value < 0
     largest = {"e4m3": 0x7E}.get(type_, ((1 << exponent_bits) - 1 << fraction_bits) - 1)
     exponent = max(_floor_log2(size), 1 - bias) if size else 1 - bias
-    unit = Fraction(2) ** (exponent - fraction_bits)
-    whole, rest = divmod(size, unit)
+    place = exponent - fraction_bits
+    unit = size.denominator << max(place, 0)
+    whole, rest = divmod(size.numerator << max(-place, 0), unit)
     if mode in ("rn", "rna"):
         up = rest * 2 > unit or (rest * 2 == unit and (mode == "rna" or whole % 2 == 1))
     else:
         up = rest > 0 and mode == ("rm" if negative else "rp")
-    whole = int(whole) + up
+    whole += up
     magnitude = whole + (exponent + bias - 1 << fraction_bits)
     if magnitude > largest:
         magnitude = largest + (mode in ("rn", "rna") or mode == ("rm" if negative else "rp"))
@@ -128,11 +166,16 @@ def bits_of(value: Fraction | float, type_: str, mode: str = "rn") -> int:
 
 def _floor_log2(value: Fraction) -> int:
     found = value.numerator.bit_length() - value.denominator.bit_length()
-    return found if Fraction(2) ** found <= value else found - 1
+    return found if value.denominator << max(found, 0) <= value.numerator << max(-found, 0) else found - 1
+
+
+@cache
+def _least_normal(type_: str) -> Fraction:
+    return Fraction(2) ** (2 - (1 << LAYOUT[type_][0] - 1))
 
 
 def flushed(value: Fraction | float, type_: str) -> Fraction | float:
-    least = Fraction(2) ** (2 - (1 << LAYOUT[type_][0] - 1))
+    least = _least_normal(type_)
     if isinstance(value, float) or not value or abs(value) >= least:
         return value
     return -0.0 if value < 0 else Fraction(0)
@@ -140,7 +183,7 @@ def flushed(value: Fraction | float, type_: str) -> Fraction | float:
 
 def flushed_result(value: Fraction | float, type_: str, mode: str) -> Fraction | float:
     """Flush a subnormal result to zero, unless the result would round to a normal number with unlimited exponents."""
-    least = Fraction(2) ** (2 - (1 << LAYOUT[type_][0] - 1))
+    least = _least_normal(type_)
     if isinstance(value, float) or not value or abs(value) >= least:
         return value
     unit = least / (1 << LAYOUT[type_][1] + 1)
@@ -150,19 +193,26 @@ def flushed_result(value: Fraction | float, type_: str, mode: str) -> Fraction |
     return value if up else flushed(value, type_)
 
 
-def floats_of(type_: str) -> st.SearchStrategy[int]:
+@cache
+def floats_of(type_: str) -> Draw:
     """Draw bits of a floating-point format. Many values have few ones in the significand and similar exponents, so that
     sums are ties."""
     exponent_bits, fraction_bits = LAYOUT[type_]
-    bias, top = (1 << exponent_bits - 1) - 1, (1 << exponent_bits) - 1
-    single = st.integers(0, fraction_bits - 1).map(lambda place: 1 << place)
-    many = st.integers(0, fraction_bits).map(lambda place: (1 << fraction_bits) - (1 << place))
-    fraction = st.sampled_from([0, 1, (1 << fraction_bits) - 1]) | single | many | st.tuples(single, many).map(sum)
-    near = st.integers(-fraction_bits - 2, fraction_bits + 2).map(lambda place: min(max(place + bias, 0), top))
-    exponent = st.sampled_from([0, 0, 1, 2, top - 2, top - 1, top, bias]) | near | near
-    parts = st.tuples(st.booleans(), exponent, fraction).map(
-        lambda part: (
-            part[0] << exponent_bits + fraction_bits | part[1] << fraction_bits | part[2] & (1 << fraction_bits) - 1
-        )
-    )
-    return parts | parts | st.integers(0, (1 << 1 + exponent_bits + fraction_bits) - 1)
+    bias, top, ones = (1 << exponent_bits - 1) - 1, (1 << exponent_bits) - 1, (1 << fraction_bits) - 1
+    exponents = [0, 0, 1, 2, top - 2, top - 1, top, bias]
+
+    def fraction(random: Random) -> int:
+        single, many = 1 << random.randrange(fraction_bits), ones + 1 - (1 << random.randint(0, fraction_bits))
+        return random.choice((0, 1, ones, single, many, single + many & ones))
+
+    def exponent(random: Random) -> int:
+        if random.random() < 1 / 3:
+            return random.choice(exponents)
+        return min(max(random.randint(-fraction_bits - 2, fraction_bits + 2) + bias, 0), top)
+
+    def draw(random: Random) -> int:
+        if random.random() < 1 / 3:
+            return random.getrandbits(1 + exponent_bits + fraction_bits)
+        return (random.getrandbits(1) << exponent_bits | exponent(random)) << fraction_bits | fraction(random)
+
+    return draw

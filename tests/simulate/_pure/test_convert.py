@@ -19,6 +19,7 @@ from tests.simulate._pure._integer import fitted, number, width, wrapped
 from tests.support.pure_instructions import (
     LAYOUT,
     bits_of,
+    column,
     compute,
     floats_of,
     flushed,
@@ -45,8 +46,7 @@ def is_inf(value) -> bool:
 
 
 def lanes(data, type_: str) -> list[int]:
-    strategy = floats_of(type_) if type_ in LAYOUT else integers_of(type_)
-    return data.draw(st.lists(strategy, min_size=1, max_size=16))
+    return data.draw(column(floats_of(type_) if type_ in LAYOUT else integers_of(type_), most=16))
 
 
 @settings(max_examples=120)
@@ -61,10 +61,12 @@ def test_integers(data, result, source):
 @given(st.data(), st.sampled_from(INTEGERS), st.sampled_from(FLOATS), st.sampled_from(MODES))
 def test_integers_to_floats(data, source, result, mode):
     given_ = lanes(data, source)
-    near = st.integers(0, width(source) - 1).map(
-        lambda place: (1 << place) + (1 << place >> 24) + 1 & (1 << width(source)) - 1
-    )
-    given_ += data.draw(st.lists(near, max_size=8))
+
+    def near(random):
+        place = random.randrange(width(source))
+        return (1 << place) + (1 << place >> 24) + 1 & (1 << width(source)) - 1
+
+    given_ += data.draw(column(near, least=0, most=8))
     expected = [bits_of(Fraction(number(x, source)), result, mode) for x in given_]
     assert compute(f"cvt.{mode}.{result}.{source} d, a", given_) == expected
 
@@ -86,10 +88,12 @@ def test_floats_to_integers(data, source, result, mode):
     given_ = lanes(data, source)
     fraction_bits = LAYOUT[source][1]
     bias = (1 << LAYOUT[source][0] - 1) - 1
-    half = st.tuples(st.integers(0, 12), st.integers(0, 7)).map(
-        lambda x: min(bias + x[0], 2 * bias) << fraction_bits | x[1] << fraction_bits - 3
-    )
-    given_ += data.draw(st.lists(half, max_size=8))
+
+    def half(random):
+        exponent = min(bias + random.randint(0, 12), 2 * bias)
+        return exponent << fraction_bits | random.randint(0, 7) << fraction_bits - 3
+
+    given_ += data.draw(column(half, least=0, most=8))
     assert compute(f"cvt.{mode}.{result}.{source} d, a", given_) == [expected(x) for x in given_]
 
 
@@ -164,7 +168,7 @@ def test_pairs_of_halves(data, type_, mode, relu):
         return 0 if relu and not is_nan(value) and str(value)[0] == "-" else bits_of(value, type_, mode)
 
     a = lanes(data, "f32")
-    b = data.draw(st.lists(floats_of("f32"), min_size=len(a), max_size=len(a)))
+    b = data.draw(column(floats_of("f32"), least=len(a), most=len(a)))
     wanted = [expected(x) << 16 | expected(y) for x, y in zip(a, b, strict=True)]
     assert compute(f"cvt.{mode}{'.relu' * relu}.{type_}x2.f32 d, a, b", a, b) == wanted
     assert compute(f"cvt.{mode}{'.relu' * relu}.{type_}.f32 d, a", a) == [expected(x) for x in a]
@@ -186,10 +190,10 @@ def test_pairs_of_bytes(data, type_, relu):
         return found & 0x80 | min(found & 0x7F, largest)
 
     a = lanes(data, "f32")
-    near = data.draw(st.lists(st.integers(0x3A000000, 0x48000000), min_size=len(a), max_size=len(a)))
+    near = data.draw(column(lambda random: random.randint(0x3A000000, 0x48000000), least=len(a), most=len(a)))
     wanted = [expected(x, "f32") << 8 | expected(y, "f32") for x, y in zip(a, near, strict=True)]
     assert compute(f"cvt.rn.satfinite{'.relu' * relu}.{type_}x2.f32 d, a, b", a, near) == wanted
-    halves = data.draw(st.lists(floats_of("f16"), min_size=2, max_size=2))
+    halves = data.draw(column(floats_of("f16"), least=2, most=2))
     word = halves[0] << 16 | halves[1]
     wanted = [expected(halves[0], "f16") << 8 | expected(halves[1], "f16")]
     assert compute(f"cvt.rn.satfinite{'.relu' * relu}.{type_}x2.f16x2 d, a", [word]) == wanted
@@ -225,7 +229,7 @@ def test_tf32(data, mode):
         nan = 0x7FC00000 if mode == "rna" else 0x7FFFFFFF
         return nan if is_nan(value) else bits_of(value, "tf32", mode) << 13
 
-    given_ = lanes(data, "f32") + data.draw(st.lists(st.integers(0, 1 << 19).map(lambda x: x << 12), max_size=8))
+    given_ = lanes(data, "f32") + data.draw(column(lambda random: random.randint(0, 1 << 19) << 12, least=0, most=8))
     assert compute(f"cvt.{mode}.tf32.f32 d, a", given_) == [expected(x) for x in given_]
 
 

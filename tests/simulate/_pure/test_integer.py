@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from random import Random
 
 import numpy as np
 import pytest
@@ -10,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.simulate._pure._integer import fitted, number, width, wrapped
-from tests.support.pure_instructions import as_bits, compute, entry_of, integers_of, signed
+from tests.support.pure_instructions import as_bits, compute, entry_of, integers_of, rows, signed
 
 TYPES = ("u16", "u32", "u64", "s16", "s32", "s64")
-COUNTS = st.sampled_from([0, 1, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 1 << 31, (1 << 32) - 1]) | st.integers(
-    0, 70
-)
+LIMITS = [0, 1, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 1 << 31, (1 << 32) - 1]
+
+
+def shift_count(random: Random) -> int:
+    return random.choice(LIMITS) if random.random() < 1 / 2 else random.randint(0, 70)
 
 
 def truncated(a: int, b: int) -> int:
@@ -23,10 +26,10 @@ def truncated(a: int, b: int) -> int:
 
 
 def check(text: str, sources: str, expected, data, count: int = 12):
-    """Compare an instruction's results with a reference, on lanes that Hypothesis draws. The `sources` are types, or
-    ``#`` for a shift count."""
-    strategy = st.tuples(*(COUNTS if name == "#" else integers_of(name) for name in sources.split()))
-    lanes = data.draw(st.lists(strategy, min_size=1, max_size=count))
+    """Compare an instruction's results with a reference, on random lanes. The `sources` are types, or ``#`` for a shift
+    count."""
+    draws = (shift_count if name == "#" else integers_of(name) for name in sources.split())
+    lanes = data.draw(rows(*draws, most=count))
     found = compute(text, *zip(*lanes, strict=True))
     wanted = [expected(*lane) for lane in lanes]
     if isinstance(wanted[0], tuple):
@@ -122,7 +125,7 @@ def test_mad_hi_sat_as_ptxas_computes_it():
 @given(st.data(), st.sampled_from(["u32", "s32", "u64", "s64"]), st.booleans())
 def test_carries(data, type_, carry):
     size = 1 << width(type_)
-    lanes = data.draw(st.lists(st.tuples(*[integers_of(type_)] * 3), min_size=1, max_size=8))
+    lanes = data.draw(rows(*[integers_of(type_)] * 3, most=8))
     a, b, c = zip(*lanes, strict=True)
     carries = [carry] * len(lanes)
     sums = [x + y for x, y, _ in lanes]
@@ -253,7 +256,7 @@ def test_lop3(data, table):
     def expected(a, b, c):
         return sum((table >> ((a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)) & 1) << i for i in range(32))
 
-    lanes = data.draw(st.lists(st.tuples(*[integers_of("b32")] * 3), min_size=1, max_size=8))
+    lanes = data.draw(rows(*[integers_of("b32")] * 3, most=8))
     found = compute("lop3.b32 d, a, b, c, e", *zip(*lanes, strict=True), [table] * len(lanes))
     assert found == [expected(*lane) for lane in lanes]
 
@@ -326,7 +329,7 @@ def test_bfind(data, type_):
 
 
 @settings(max_examples=100)
-@given(st.lists(st.tuples(integers_of("b32"), st.integers(0, 31), st.integers(-33, 33)), min_size=1, max_size=8))
+@given(rows(integers_of("b32"), lambda random: random.randint(0, 31), lambda random: random.randint(-33, 33), most=8))
 def test_fns(lanes):
     def expected(mask, base, offset):
         if offset == 0:
@@ -355,11 +358,11 @@ def test_prmt(data):
     check("prmt.b32 d, a, b, c", "b32 b32 b32", general, data)
     # The table contains the bytes of {b, a} by mode and selector, from the most significant byte on (PTX ISA, "prmt").
     a, b = [0x03020100] * 4, [0x07060504] * 4
-    for mode, rows in {
+    for mode, selected in {
         "f4e": "3210 4321 5432 6543", "b4e": "5670 6701 7012 0123", "rc8": "0000 1111 2222 3333",
         "ecl": "3210 3211 3222 3333", "ecr": "0000 1110 2210 3210", "rc16": "1010 3232 1010 3232",
     }.items():  # fmt: skip
-        wanted = [int("0" + "0".join(row), 16) for row in rows.split()]
+        wanted = [int("0" + "0".join(row), 16) for row in selected.split()]
         assert compute(f"prmt.b32.{mode} d, a, b, c", a, b, [0, 1, 2, 7]) == wanted
 
 

@@ -8,10 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_tma.simulate._pure import lookup
-from tests.support.pure_instructions import entry_of, instruction, integers_of, signed
+from tests.support.pure_instructions import Draw, column, entry_of, instruction, integers_of, signed
 
 MASKS = st.sampled_from([0xFFFFFFFF, 1, 0x80000000, 0xFFFF0000, 0x55555555]) | st.integers(1, (1 << 32) - 1)
-FEW = st.sampled_from([0, 1, 2, 0xFFFFFFFF])
+FEW = st.sampled_from([[0], [0xFFFFFFFF], [0, 1, 2, 0xFFFFFFFF]])
+
+
+def of_a_warp(draw: Draw) -> st.SearchStrategy[list[int]]:
+    return column(draw, least=32, most=32)
 
 
 def warp(values, dtype="u4"):
@@ -44,9 +48,7 @@ def shuffled(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
 
 @pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
 @settings(max_examples=60)
-@given(
-    st.lists(st.integers(0, 40), min_size=32, max_size=32), st.lists(st.integers(0, 0x1FFF), min_size=32, max_size=32)
-)
+@given(of_a_warp(lambda random: random.randint(0, 40)), of_a_warp(lambda random: random.randint(0, 0x1FFF)))
 def test_shuffles(mode, offsets, controls):
     values = list(range(100, 132))
     sources = warp(values), warp(offsets), warp(controls), warp([0xFFFFFFFF] * 32)
@@ -82,7 +84,7 @@ def test_votes(mask, truths):
 
 
 @settings(max_examples=60)
-@given(MASKS, st.lists(FEW, min_size=32, max_size=32), st.sampled_from(["b32", "b64"]))
+@given(MASKS, FEW.flatmap(lambda few: of_a_warp(lambda random: random.choice(few))), st.sampled_from(["b32", "b64"]))
 def test_matches(mask, values, type_):
     lanes = members(mask)
     a = warp([value << 31 for value in values] if type_ == "b64" else values, f"u{int(type_[1:]) // 8}")
@@ -96,7 +98,7 @@ def test_matches(mask, values, type_):
 
 
 @settings(max_examples=60)
-@given(MASKS, st.lists(integers_of("u32"), min_size=32, max_size=32))
+@given(MASKS, of_a_warp(integers_of("u32")))
 def test_reductions(mask, values):
     lanes = members(mask)
     chosen = [values[lane] for lane in lanes]
