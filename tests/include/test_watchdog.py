@@ -60,7 +60,8 @@ def test_without_the_macro_the_ptx_is_the_same(source, target, without_watchdog)
 
 def _ptx(source: str, target: str) -> str:
     """Return the PTX without the digest of the source, which occurs in the names of static variables."""
-    return re.sub(r"_INTERNAL_[0-9a-f]{8}_9_kernel_cu_[0-9a-f]{8}_", "_INTERNAL_", ptx(source, target))
+    text = ptx(source, target.replace("sm_", "compute_"))  # With a compute_ target, NVRTC does not run ptxas.
+    return re.sub(r"_INTERNAL_[0-9a-f]{8}_9_kernel_cu_[0-9a-f]{8}_", "_INTERNAL_", text)
 
 
 @pytest.mark.parametrize("name", ["gemm", "conv_im2col", "grouped_gemm"])
