@@ -29,17 +29,40 @@ RESULTS = Path(__file__).with_name("published_results.json")
 RUNTIMES = ("triton", "tilelang", "cute", "cupy", "numba", "core", "bindings", "cpp")
 SECONDS = 1800
 LIBRARY = ROOT / "cuda_tma" / "_intercept" / "libcuda" / "libcuda.so"
-NVCC = ("nvcc", "-std=c++17", "-O2", "-arch=sm_90a", "-lineinfo", "-cudart", "shared", "-w", "--expt-relaxed-constexpr")
-INCLUDES = {
-    "cutlass": ("-I{cutlass}/include", "-I{cutlass}/tools/util/include", "-I{cutlass}/examples/common"),
+NVCC = ("nvcc", "-lineinfo", "-cudart", "shared", "-w", "--expt-relaxed-constexpr")
+USUAL = ("-std=c++17", "-O2", "-arch=sm_90a")
+# Programs of long kernels have only PTX, because the simulator does not run the machine code.
+ONLY_PTX = ("-gencode", "arch=compute_90a,code=compute_90a", "-DNDEBUG", "--expt-extended-lambda")
+OPTIONS = {
+    "cutlass": (*USUAL, "-I{cutlass}/include", "-I{cutlass}/tools/util/include", "-I{cutlass}/examples/common"),
     "cccl": (
+        *USUAL,
         "-xcu",
         "-include",
         "{cccl}/libcudacxx/test/libcudacxx/force_include.h",
         "-I{cccl}/libcudacxx/include",
         "-I{cccl}/libcudacxx/test/support",
     ),
-    "samples": ("-I{cuda-samples}/Common",),
+    "samples": (*USUAL, "-I{cuda-samples}/Common"),
+    "flash-attention": (
+        "-std=c++17",
+        "-O2",
+        *ONLY_PTX,
+        "-DCUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED",
+        "-DCUTLASS_ENABLE_GDC_FOR_SM90",
+        "-I{flash-attention}/hopper",
+        "-I{cutlass}/include",
+    ),
+    "thunderkittens": (
+        "-std=c++20",
+        "-O3",
+        "--use_fast_math",
+        *ONLY_PTX,
+        "-DKITTENS_HOPPER",
+        "-I{thunderkittens}/include",
+        "-I{thunderkittens}/prototype",
+        "-I{thunderkittens}/kernels/gemm/bf16_h100",
+    ),
 }
 # RUNNERS maps the first word of a special command to the Python code that runs the remaining words.
 RUNNERS = {
@@ -95,9 +118,9 @@ def build(words: list[str], clones: dict[str, str], folder: Path, include: list[
     """Build a program of C++ as the program's users do."""
     (folder / "libcuda.so").unlink(missing_ok=True)
     (folder / "libcuda.so").symlink_to(LIBRARY)
-    options = [each.format(**clones) for each in INCLUDES[words[0]]]
+    options = [each.format(**clones) for each in OPTIONS[words[0]]]
     given = [f"-I{each}" for each in include]
-    subprocess.run([*NVCC, *options, *given, words[1], f"-L{folder}", "-lcuda", "-o", folder / "program"], check=True)
+    subprocess.run([*NVCC, *options, *given, *words[1:], f"-L{folder}", "-lcuda", "-o", folder / "program"], check=True)
 
 
 def name_of(program: dict[str, Any]) -> str:
@@ -136,8 +159,11 @@ def complaint(program: dict[str, Any], clones: dict[str, str], folder: Path, inc
 
     Return the difference between the figures and the program's entry in the list, or an empty text.
     """
+    compiling = 0
     if "build" in program:
+        begun = time.monotonic()
         build(program["build"].format(**clones).split(), clones, folder, include)
+        compiling = round(time.monotonic() - begun)
     document = folder / "out.json"
     command = command_of(shlex.split(program["run"].format(**clones)), folder)
     options = [f"--json={document}", *shlex.split(program.get("options", ""))]
@@ -156,7 +182,7 @@ def complaint(program: dict[str, Any], clones: dict[str, str], folder: Path, inc
     found = (done.returncode, row["errors"], program.get("prints", "") in done.stdout)
     expected = (program.get("status", 0), sorted(program.get("errors", {})), True)
     if found == expected:
-        keep(name_of(program), row)
+        keep(name_of(program), {**row, "nvcc": compiling} if compiling else row)
         return ""
     return f"{found}, not {expected}\n{(done.stdout + done.stderr)[-2000:]}"
 
