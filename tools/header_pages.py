@@ -29,11 +29,12 @@ class Entry:
     declarations: list[str] = field(default_factory=list)
     members: list[Entry] = field(default_factory=list)
     section: str = ""
+    scope: str = ""
 
     @property
     def names(self) -> list[str]:
-        """Return the declared names, each of them once."""
-        return list(dict.fromkeys(filter(None, map(name_of, self.declarations))))
+        """Return the declared names, each of them once, with their namespace in the namespace of the headers."""
+        return [self.scope + name for name in dict.fromkeys(filter(None, map(name_of, self.declarations)))]
 
 
 def header_pages() -> dict[str, str]:
@@ -124,7 +125,8 @@ def name_of(declaration: str) -> str:
     plain = re.sub(r"__launch_bounds__\([^)]*\)|__attribute__\(.*?\)\)", "", plain)
     if found := NAME.search(plain):
         return found[1]
-    return found[1] if (found := re.search(r"(\w+)(?:\[\w*\])?\s*(?:=[^=].*|\{.*)?;?$", plain)) else ""
+    found = re.search(r"(\w+)(?:<[\w:, <>&]*>)?(?:\[\w*\])?\s*(?:=[^=].*|\{.*)?;?$", plain)
+    return found[1] if found else ""
 
 
 def entries_of(text: str) -> list[Entry]:
@@ -151,6 +153,10 @@ def _entries(text: str) -> list[Entry]:
             comment, apart = "", True
         elif kind == "char" and not found[0].isspace() and found[0] != ";":
             declaration, inner, at = _declaration(text, at)
+            if declaration.startswith("namespace "):
+                entries += _of_namespace(declaration, inner, comment, section)
+                section, comment, apart = "", "", True
+                continue
             if apart or not entries:
                 entries.append(Entry(comment, section=section))
                 section = ""
@@ -159,6 +165,18 @@ def _entries(text: str) -> list[Entry]:
             comment, apart = "", False
             continue
         at = found.end()
+    return entries
+
+
+def _of_namespace(declaration: str, inner: str, comment: str, section: str) -> list[Entry]:
+    """Return the entries of an inner namespace, after an entry for the comment on the namespace."""
+    entries = _entries(inner)
+    for entry in entries:
+        entry.scope = f"{declaration.removeprefix('namespace ').removesuffix(';')}::"
+    if comment:
+        return [Entry(comment, [declaration], section=section), *entries]
+    if entries and section:
+        entries[0].section = section
     return entries
 
 
@@ -185,7 +203,7 @@ def _with_body(text: str, begin: int, brace: int) -> tuple[str, str, int]:
     kind = KIND.match(re.sub(r"\s+", " ", head))
     if kind and kind[1].startswith("enum"):
         return f"{head} {{{_dedented(body).rstrip()}\n}};" if "\n" in body else f"{head} {{{body}}};", "", end
-    if kind and kind[1] == "struct":
+    if kind and kind[1] in ("struct", "namespace"):
         return f"{head};", body, end
     # A constant that is an array or is initialized in braces appears with its value.
     if re.search(r"\bconstexpr\b[^(]*$", head):
@@ -226,7 +244,8 @@ A tile wider than the swizzle's span consists of several boxes. A tile of anothe
 of CTAs); on other targets, a `static_assert` names the targets that have them. [`pipeline.cuh`](pipeline.md) is a
 ring of tiles between a thread that loads and others that compute, in one CTA or in a cluster. [`wgmma.cuh`](wgmma.md)
 multiplies loaded tiles on Hopper's tensor cores, with all their types and forms, and [`mma.cuh`](mma.md) on those of
-every target.
+every target. [`tcgen05.cuh`](tcgen05.md) multiplies on the tensor cores of compute capability 10, whose sums are in
+[tensor memory](tensor_memory.md), and [`tcgen05_scaled.cuh`](tcgen05_scaled.md) with block scales.
 
 [`tma.cuh`](tma.md) lists common parts of kernels on tensor cores. Among them are [`epilogue.cuh`](epilogue.md), which
 stores a tile while the next one multiplies, roles of warps, flags between GPUs, and maps that the GPU changes. The

@@ -66,14 +66,18 @@ def test_each_error_of_the_table_has_a_page_titled_as_people_search():
     assert "CUDA_LAUNCH_BLOCKING" not in made["704.md"]
 
 
-@pytest.mark.parametrize("header", ["barrier.cuh", "tma.cuh", "wgmma.cuh"])
+HEADERS = ["barrier.cuh", "tma.cuh", "wgmma.cuh", "sm100.cuh", "tensor_memory.cuh", "tcgen05.cuh"]
+
+
+@pytest.mark.parametrize("header", HEADERS)
 def test_each_function_of_a_header_is_on_its_page(header):
     """The test treats a name before a parenthesis at the start of a line of C++ as a function."""
     text = (Path(cuda_tma.include_path()) / "cuda_tma" / header).read_text()
     page = header_pages.header_pages()[header.replace(".cuh", ".md")]
     declared = set(re.findall(r"^__device__ [^(\n=]*?(\w+)\(", text, re.MULTILINE))
     assert len(declared) > 0
-    shown = {name for line in re.findall("^##+ (.*)$", page, re.MULTILINE) for name in re.findall(r"`(\w+)`", line)}
+    titles = " ".join(re.findall("^##+ (.*)$", page, re.MULTILINE))
+    shown = set(re.findall(r"`(?:\w+::)?(\w+)`", titles))
     assert declared - shown == set()
 
 
@@ -84,6 +88,8 @@ def test_a_comment_appears_under_its_subject():
     first, pair = header_pages.entries_of(text + "}  // namespace cuda_tma\n")
     assert (first.comment, first.declarations) == ("Adds <one>.", ["int f(int x = g(1));", "int g(int);"])
     assert pair.names == ["P"] and [member.names for member in pair.members] == [["a"], ["sum"]]
+    inner = "namespace cuda_tma {\nnamespace part {\n// Adds.\nint f();\n}  // namespace part\n\nint g();\n"
+    assert [entry.names for entry in header_pages.entries_of(inner)] == [["part::f"], ["g"]]
     assert header_pages.markdown(first.comment) == "Adds \\<one\\>.\n"
 
 

@@ -252,8 +252,7 @@ __device__ __forceinline__ void st_unpack_16b(Address at, const unsigned (&value
 // kernel: no thread returns before the end of the scope, except with all others. Warp `Warp` allocates the columns,
 // gives up the permit to allocate more, and frees the columns. Before the end of the scope, wait for each product.
 template <int Columns, int Ctas = 1, int Warp = 0>
-class TensorMemory {
-public:
+struct TensorMemory {
     __device__ explicit TensorMemory(unsigned& slot) {
         if (threadIdx.x / 32 == Warp) {
             tcgen05::alloc<Columns, Ctas>(slot);
