@@ -3,14 +3,14 @@
 A is (M, K), B is (N, K) and C is (M, N), with contiguous rows. K and N are multiples of 8, because rows have multiples
 of 16 bytes. M is free. Beyond the edges, loads read zeros, and stores write nothing. Accumulators are float32.
 
-The structure is that of cuBLAS: one CTA runs on each multiprocessor, its warps have roles, and the roles work on
-different tiles of C at the same time:
+The structure is that of cuBLAS: a pair of CTAs on two multiprocessors computes tiles of 256 x 256, each CTA half of
+the rows. The warps have roles, and the roles work on different tiles of C at the same time:
 
-    a thread       loads A and B into a ring of stages, 64 elements of K each, whenever a stage is free
-    a thread       issues the products of loaded stages. The sums of two tiles are in tensor memory
+    a thread       loads the CTA's half of A and B into a ring of stages, 64 elements of K each
+    a thread       of the first CTA issues the products of both CTAs. The sums of two tiles are in tensor memory
     four warps     round the sums of the preceding tile, swizzle them in shared memory, and store them by TMA
-    a thread       requests the next tile: the grid has one CTA for each tile, and a running CTA takes over the tile of
-                   a CTA that has not started (clusterlaunchcontrol)
+    a thread       requests the next tile: the grid has a pair of CTAs for each tile, and a running pair takes over the
+                   tile of a pair that has not started (clusterlaunchcontrol)
 
 No GPU has run this example. The simulator computes its products as the PTX ISA documents them.
 """
@@ -25,20 +25,21 @@ TARGETS = ("sm_100a", "sm_103a")
 SOURCE = r"""
 #include <cuda_tma/cluster_launch.cuh>
 #include <cuda_tma/schedule.cuh>
+#include <cuda_tma/sm100.cuh>
 #include <cuda_tma/tcgen05.cuh>
 #include <cuda_tma/tile.cuh>
 #include <cuda_tma/warpgroup.cuh>
 using namespace cuda_tma;
 
-constexpr int TILE_M = 128, TILE_N = 256, TILE_K = 64;   // the tile of one CTA
-constexpr int STAGES = 4;       // stages of the ring, 48 KB each
+constexpr int TILE_M = 256, TILE_N = 256, TILE_K = 64;   // the tile of a pair of CTAs
+constexpr int STAGES = 6;       // stages of the ring, 32 KB in each CTA
 constexpr int PART = 64;        // C is stored in parts: a warp's 32 rows x 128 bytes, the span of the swizzle
 constexpr int STORING = 128;    // threads of four warps, each with a quarter of the lanes of tensor memory
 constexpr int THREADS = STORING + 96;
 enum Role { LOADS = STORING / 32, MULTIPLIES, SCHEDULES };   // the warps after the storing warps
 
-using A = Tile<BFLOAT16, Box<TILE_M, TILE_K>, SWIZZLE_128B>;
-using B = Tile<BFLOAT16, Box<TILE_N, TILE_K>, SWIZZLE_128B>;
+using A = Tile<BFLOAT16, Box<TILE_M / 2, TILE_K>, SWIZZLE_128B>;   // the half of a CTA
+using B = Tile<BFLOAT16, Box<TILE_N / 2, TILE_K>, SWIZZLE_128B>;
 using C = Tile<BFLOAT16, Box<32, PART>, SWIZZLE_128B>;
 using AMap = TiledMap<A, OOB_FILL_NONE, L2_PROMOTION_128B>;
 using BMap = TiledMap<B, OOB_FILL_NONE, L2_PROMOTION_128B>;
@@ -47,70 +48,81 @@ struct Shared {
     A a[STAGES];
     B b[STAGES];
     C c[STORING / 32][2];          // two parts for each warp, which stores may still read
-    Pipeline<STAGES> ring;
+    Pipeline<STAGES> ring;         // the first CTA's `full` counts the bytes of both
     Pipeline<2> sums;              // of two tiles in tensor memory: a phase of `full` is a completed tile
     Pipeline<2> turns;             // of responses of the scheduler
     LaunchResponse responses[2];
     unsigned slot;
 };
 
-// Calls work(tile) for the tile of this CTA and for each tile that the CTA takes over. Each role calls this function.
+// Calls work(tile) for the tile of this pair and for each tile that the pair takes over. Each role calls this function.
 template <typename Work>
 __device__ __forceinline__ void for_each_tile(Shared& shared, Work work) {
-    int tile = blockIdx.x;
+    int tile = blockIdx.x / 2;
     for (Stage<2> turn;; turn.next()) {
         work(tile);
         shared.turns.wait(turn);
         const LaunchResponse response = shared.responses[turn.index];
-        if (!is_launch_canceled(response)) return;   // no CTA is left
-        tile = first_canceled_cta(response).x;
-        shared.turns.release(turn);                  // with a fence, because the next response is an asynchronous write
+        if (!is_launch_canceled(response)) return;   // no pair is left
+        tile = first_canceled_cta(response).x / 2;
+        shared.turns.release(turn, 0);               // with a fence, because the next response is an asynchronous write
     }
 }
 
 __device__ void schedule(Shared& shared) {
     Stage<2> next;
     for_each_tile(shared, [&](int) {
-        Barrier& full = shared.turns.acquire(next, sizeof(LaunchResponse));
-        try_cancel_launch(shared.responses[next.index], full);
+        Barrier& full = shared.turns.full[next.index];
+        if (cluster_cta_rank() == 0) {
+            shared.turns.acquire_cluster(next, sizeof(LaunchResponse));
+            try_cancel_launch_multicast(shared.responses[next.index], full);   // responds to both CTAs
+        } else {
+            full.arrive_expect_tx(sizeof(LaunchResponse));
+        }
         next.next();
     });
 }
 
 __device__ void produce(Shared& shared, const AMap& a_map, const BMap& b_map, Bands<8> tiles, int k_tiles) {
+    const int rank = cluster_cta_rank();
     Stage<STAGES> at;
     for_each_tile(shared, [&](int i) {
         const auto [down, across] = tiles[i];
         for (int k = 0; k < k_tiles; ++k, at.next()) {
-            Barrier& full = shared.ring.acquire(at, shared.a[0], shared.b[0]);
-            load(shared.a[at.index], a_map, full, Coordinates{k * TILE_K, down * TILE_M});
-            load(shared.b[at.index], b_map, full, Coordinates{k * TILE_K, across * TILE_N});
+            Barrier& full = shared.ring.acquire(at);
+            if (rank == 0) full.arrive_expect_tx(2 * (A::tx_bytes() + B::tx_bytes()));
+            const ClusterBarrier counting = full.in_cta(0);
+            cta_group2::load(&shared.a[at.index], a_map, counting,
+                             Coordinates{k * TILE_K, down * TILE_M + rank * A::extent(0)});
+            cta_group2::load(&shared.b[at.index], b_map, counting,
+                             Coordinates{k * TILE_K, across * TILE_N + rank * B::extent(0)});
         }
     });
 }
 
-__device__ void multiply(Shared& shared, const TensorMemory<2 * TILE_N>& memory, int k_tiles) {
+__device__ void multiply(Shared& shared, const TensorMemory<2 * TILE_N, 2>& memory, int k_tiles) {
     Stage<STAGES> at;
     Stage<2> half;
     for_each_tile(shared, [&](int) {
         const tcgen05::Address sums = memory.column(half.index * TILE_N);
-        Barrier& complete = shared.sums.acquire(half);   // waits until the tile before the last is stored
+        shared.sums.empty[half.index].wait_cluster(half.parity ^ 1);   // until the tile before the last is stored
         for (int k = 0; k < k_tiles; ++k, at.next()) {
-            shared.ring.wait(at);
+            shared.ring.full[at.index].wait_cluster(at.parity);
             tcgen05::fence_after_thread_sync();
             for (int i = 0; i < TILE_K; i += 16)
-                tcgen05::mma<TILE_M, TILE_N>(sums, tcgen05::k_major(shared.a[at.index], 0, i),
-                                             tcgen05::k_major(shared.b[at.index], 0, i), k + i > 0);
-            tcgen05::commit(shared.ring.empty[at.index]);   // the stage is free after its products
+                tcgen05::mma<TILE_M, TILE_N, 2>(sums, tcgen05::k_major(shared.a[at.index], 0, i),
+                                                tcgen05::k_major(shared.b[at.index], 0, i), k + i > 0);
+            tcgen05::commit_multicast<2>(shared.ring.empty[at.index], 3);   // the stages are free after the products
         }
-        tcgen05::commit(complete);
+        tcgen05::commit_multicast<2>(shared.sums.full[half.index], 3);
         half.next();
     });
 }
 
-__device__ void store_tiles(Shared& shared, const TensorMemory<2 * TILE_N>& memory, const TiledMap<C>& c_map,
+__device__ void store_tiles(Shared& shared, const TensorMemory<2 * TILE_N, 2>& memory, const TiledMap<C>& c_map,
                             Bands<8> tiles) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int first_row = cluster_cta_rank() * (TILE_M / 2) + warp * 32;
     Stage<2> half;
     for_each_tile(shared, [&](int i) {
         const auto [down, across] = tiles[i];
@@ -130,35 +142,39 @@ __device__ void store_tiles(Shared& shared, const TensorMemory<2 * TILE_N>& memo
             fence_proxy_async();
             __syncwarp();
             if (lane == 0) {
-                store(c_map, Coordinates{across * TILE_N + part * PART, down * TILE_M + warp * 32}, c);
+                store(c_map, Coordinates{across * TILE_N + part * PART, down * TILE_M + first_row}, c);
                 commit_group();
             }
         }
         tcgen05::fence_before_thread_sync();
-        shared.sums.release_generic(half);   // the next products of another thread overwrite the sums
+        shared.sums.release_generic(half, 0);   // the next products overwrite the sums
         half.next();
     });
     if (lane == 0) wait_group();
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
+extern "C" __global__ void __cluster_dims__(2) __launch_bounds__(THREADS, 1)
 gemm(const __grid_constant__ AMap a_map, const __grid_constant__ BMap b_map, const __grid_constant__ TiledMap<C> c_map,
      int down, int across, int k_tiles) {
     Shared& shared = dynamic_shared<Shared>();
     if (threadIdx.x == 0) {
         shared.ring.init(1);
-        shared.sums.init(STORING);
-        shared.turns.init(STORING + 3);   // all roles read each response
+        shared.sums.init(2 * STORING);
+        shared.turns.init(2 * STORING + 5);   // all roles of both CTAs read each response; one CTA multiplies
     }
-    const TensorMemory<2 * TILE_N> memory(shared.slot);   // also a barrier of the CTA after the inits
+    const TensorMemory<2 * TILE_N, 2> memory(shared.slot);
+    __syncwarp();
+    cluster_sync();   // no CTA uses a barrier of the other before its init
     const Bands<8> tiles{down, across};
     const int warp = threadIdx.x / 32;
     if (warp < LOADS) store_tiles(shared, memory, c_map, tiles);
     else if (elect_one()) {
         if (warp == LOADS) produce(shared, a_map, b_map, tiles, k_tiles);
-        if (warp == MULTIPLIES) multiply(shared, memory, k_tiles);
+        if (warp == MULTIPLIES && cluster_cta_rank() == 0) multiply(shared, memory, k_tiles);
         if (warp == SCHEDULES) schedule(shared);
     }
+    __syncwarp();
+    cluster_sync();   // no CTA ends before the other has arrived at its barriers and read its tiles
 }
 """
 
@@ -168,12 +184,12 @@ def main():
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "gemm", constants={"threads": "THREADS"})
     parameters = cuda_tma.parameters_of(kernel)
-    (tile_m, tile_k), (tile_n, _) = (parameters[name].map_type.tile_dim for name in ("a_map", "b_map"))
+    (half_m, tile_k), (half_n, _) = (parameters[name].map_type.tile_dim for name in ("a_map", "b_map"))
     for m, n, k in SIZES:
         a, b = (torch.randn(rows, k, device="cuda", dtype=torch.bfloat16) for rows in (m, n))
         c = a.new_full((m, n), torch.nan)
-        down, across = -(-m // tile_m), -(-n // tile_n)
-        config = LaunchConfig(grid=down * across, block=parameters.constants["threads"])
+        down, across = -(-m // (2 * half_m)), -(-n // (2 * half_n))
+        config = LaunchConfig(grid=2 * down * across, block=parameters.constants["threads"])
         cuda_tma.launch(device.default_stream, config, kernel, a, b, c, down, across, -(-k // tile_k))
         expected = a.float() @ b.float().T
         error = (c.float() - expected).abs()
