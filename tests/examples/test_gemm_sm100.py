@@ -14,7 +14,7 @@ M, N, K = 300, 264, 136  # The tiles cross the edges of all three dimensions: 2 
 
 
 def multiplied(source: str, schedules: int) -> tuple[simulate.Report, np.ndarray, np.ndarray]:
-    """Return the report, the product, and NumPy's product of exact operands. One pair of CTAs computes the four tiles."""
+    """Return the report, the product, and NumPy's product of exact operands. A pair of CTAs computes four tiles."""
     gpu = simulate.Device("10.0", multiprocessor_count=2, schedules=schedules)
     kernel = gpu.compile(source, "gemm", constants={"threads": "THREADS"})
     assert kernel.parameters.dynamic_shared_bytes <= 227 << 10
