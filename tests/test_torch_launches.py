@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -56,6 +57,17 @@ def test_a_pointer_takes_contiguous_tensors(launched):
     launch, total = CudaLaunch("a::b"), torch.zeros(40)
     with pytest.raises(RuntimeError, match=r"a::b: argument 'x' has strides \(1, 5\)"):
         launch({}, kernels.add_rows, torch.rand(40, 5).T, total, total, 5, 40, False)
+    assert launched == []
+
+
+def test_a_kernel_with_cpu_tensors_only(launched, monkeypatch):
+    """On a GPU, the function of an operator passes tensors to its kernels that it created without a device."""
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "device", lambda index: nullcontext())
+    launch = CudaLaunch("a::b")
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="^a::b: argument 'x' is on cpu, but the kernel runs on cuda:0. Remedy"):
+            launch({"grid": 1, "block": 32}, kernels.scale, torch.rand(32, 32), torch.empty(32, 32), 2.0)
     assert launched == []
 
 

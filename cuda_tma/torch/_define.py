@@ -130,43 +130,49 @@ def _without_launch(definition: Definition) -> Callable[..., Any]:
     if not isinstance(function, FunctionType):
         raise TypeError(f"{definition.name}: {function!r} is not a function of def. Remedy: call it in such a function")
     signature = inspect.signature(function)
-    first, *rest = signature.parameters.values() or [None]
-    if first is None or first.name != "launch":
-        raise TypeError(
-            f"{definition.name}: the first parameter of the function is {first.name if first else 'missing'}. Remedy: "
-            "name it launch"
-        )
+    parameters = [*signature.parameters.values()]
+    if not parameters or parameters[0].name != "launch":
+        first = parameters[0].name if parameters else "missing"
+        raise TypeError(f"{definition.name}: the first parameter of the function is {first}. Remedy: name it launch")
     seen = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
-    seen.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]
+    seen.__signature__ = signature.replace(parameters=parameters[1:])  # type: ignore[attr-defined]
     return seen
 
 
 def _register(definition: Definition, library: Any, short: str, overload: Any) -> None:
     name = definition.name
-    library.impl(short, partial(definition.real, CudaLaunch(name)), "CUDA")
-    simulated = partial(definition.real, SimulatedLaunch(name, definition.simulator))
-    library.impl(short, partial(_without_aliases, name, simulated), "CPU")
-    fake = partial(definition.fake, FakeLaunch(name))
-    torch.library.register_fake(name, partial(_without_aliases, name, fake), lib=library)
+    names = [(i, each.name) for i, each in enumerate(overload._schema.arguments)]
+    mutated = [(i, each) for i, each in names if each in definition.mutates_args]
+    real, fake = definition.real, definition.fake
+    simulated = partial(_without_aliases, name, partial(real, SimulatedLaunch(name, definition.simulator)))
+    faked = partial(_without_aliases, name, partial(fake, FakeLaunch(name)))
+    library.impl(short, _with_new_versions(mutated, partial(real, CudaLaunch(name))), "CUDA")
+    library.impl(short, _with_new_versions(mutated, simulated), "CPU")
+    torch.library.register_fake(name, _with_new_versions(mutated, faked), lib=library)
     library.impl(short, partial(_refuse_vmap, name), "FuncTorchBatched")
-    if definition.mutates_args:
-        names = [(i, each.name) for i, each in enumerate(overload._schema.arguments)]
-        mutated = [(i, each) for i, each in names if each in definition.mutates_args]
-        library.impl(short, partial(_bump_versions, overload, mutated), "ADInplaceOrView", with_keyset=True)
     if definition.backward is not None:
         torch.library.register_autograd(name, definition.backward, setup_context=definition.setup_context, lib=library)
 
 
-def _bump_versions(
-    overload: Any, mutated: Sequence[tuple[int, str]], keyset: Any, *arguments: Any, **named: Any
-) -> Any:
-    """Increment the versions of mutated tensors, as torch's own operators do, so that autograd detects the change."""
-    for index, name in mutated:
-        given = arguments[index] if index < len(arguments) else named.get(name)
-        increment_version(_tensors_of([given]))
-    return overload.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *arguments, **named)
+def _with_new_versions(mutated: Sequence[tuple[int, str]], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that increments the versions of mutated tensors, so that autograd detects the change.
+
+    A kernel for the key ADInplaceOrView would do the same, but calls the dispatcher a second time.
+    """
+    if not mutated:
+        return function
+
+    def changing(*arguments: Any, **named: Any) -> Any:
+        for at, name in mutated:
+            given = arguments[at] if at < len(arguments) else named.get(name)
+            for each in [given] if isinstance(given, torch.Tensor) else _tensors_of([given]):
+                if not each.is_inference():  # A tensor of the inference mode has no version.
+                    increment_version(each)
+        return function(*arguments, **named)
+
+    return changing
 
 
 def _without_aliases(name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:

@@ -108,11 +108,11 @@ def _check_names(name: str, parameters: KernelParameters, given: Mapping[str, It
             f"{name}: the parameter names of kernel {parameters.kernel} are unknown. Remedy: compile the kernel with "
             "cuda_tma.compile, or decorate a function of `launch`"
         )
-    for each in names:
-        if iskeyword(each) or each == _LAUNCH or each.startswith(_PREFIXES):
+    for one in names:
+        if iskeyword(one) or one == _LAUNCH or one.startswith(_PREFIXES):
             raise ValueError(
-                f"{name}: parameter {each!r} of kernel {parameters.kernel} cannot be the name of an argument. Remedy: "
-                f"rename the parameter, such as {each}_in, or decorate a function of `launch`"
+                f"{name}: parameter {one!r} of kernel {parameters.kernel} cannot be the name of an argument. Remedy: "
+                f"rename the parameter, or decorate a function of `launch`"
             )
     seen: dict[str, str] = {}
     for kind, each in given.items():

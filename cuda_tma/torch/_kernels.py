@@ -16,6 +16,7 @@ from ..kernel_parameters import KernelParameter, KernelParameters, parameters_of
 __all__ = ["Compile", "Known", "KnownKernels", "described"]
 
 Compile = Callable[..., Any]  # Compile is the type of cuda_tma.compile, and of the compile method of a simulated GPU.
+_NUMBERS = ("integer", "float", "bool")
 _TARGETS = ("compute_90a", "compute_100a", "compute_120a")
 
 
@@ -34,6 +35,8 @@ class Known:
         The number of the parameters.
     pointers : tuple of int
         The positions of the parameters that are pointers.
+    tensors : tuple of int
+        The positions of the parameters except numbers.
     """
 
     given: Any
@@ -41,6 +44,7 @@ class Known:
     parameters: KernelParameters
     count: int
     pointers: tuple[int, ...]
+    tensors: tuple[int, ...]
 
 
 class KnownKernels:
@@ -69,7 +73,9 @@ class KnownKernels:
         kernel = given(self._compile) if callable(given) else given
         parameters = parameters_of(kernel)
         pointers = tuple(index for index, each in enumerate(parameters) if each.type == "pointer")
-        return self._known.setdefault(id(given), Known(given, kernel, parameters, len(parameters), pointers))
+        tensors = tuple(index for index, each in enumerate(parameters) if each.type not in _NUMBERS)
+        known = Known(given, kernel, parameters, len(parameters), pointers, tensors)
+        return self._known.setdefault(id(given), known)
 
 
 def described(given: Any) -> KernelParameters:

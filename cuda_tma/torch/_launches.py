@@ -12,7 +12,7 @@ import cuda_tma
 from .._launch.launch import launch as unpatched_launch
 from ..kernel_parameters import KernelParameters
 from ._checks import check, check_count
-from ._kernels import KnownKernels, described
+from ._kernels import Known, KnownKernels, described
 
 __all__ = ["CudaLaunch", "FakeLaunch", "Launch", "SimulatedLaunch"]
 
@@ -140,6 +140,8 @@ class CudaLaunch:
     def __init__(self, operator: str):
         self._operator = operator
         self._kernels: dict[int, KnownKernels] = {}
+        # Each key consists of a device and the id of a kernel.
+        self._known: dict[tuple[int, int], Known] = {}
 
     @property
     def multiprocessor_count(self) -> int:
@@ -148,13 +150,14 @@ class CudaLaunch:
 
     def __call__(self, config: Any, kernel: Any, *arguments: Any) -> None:
         index = torch.cuda.current_device()
-        for each in arguments:
-            if isinstance(each, torch.Tensor) and each.get_device() != index:
-                self._launch_elsewhere(config, kernel, arguments)
+        known = self._known.get((index, id(kernel)))
+        if known is None or len(arguments) != known.count:
+            self._check_and_launch(config, kernel, arguments)
+            return
+        for position in known.tensors:
+            if isinstance(each := arguments[position], torch.Tensor) and each.get_device() != index:
+                self._check_and_launch(config, kernel, arguments)
                 return
-        known = self._kernels_of(index)[kernel]
-        if len(arguments) != known.count:
-            check_count(self._operator, known.parameters, arguments)
         for position in known.pointers:
             if isinstance(each := arguments[position], torch.Tensor) and not each.is_contiguous():
                 check(self._operator, known.parameters, arguments)
@@ -167,20 +170,27 @@ class CudaLaunch:
 
     def parameters_of(self, kernel: Any) -> KernelParameters:
         """Return the parameters of the kernel for the current device."""
-        return self._kernels_of(torch.cuda.current_device())[kernel].parameters
+        return self._known_on(torch.cuda.current_device(), kernel).parameters
 
-    def _launch_elsewhere(self, config: Any, kernel: Any, arguments: Sequence[Any]) -> None:
-        """Launch on the device of the tensors. Refuse tensors of several devices."""
+    def _check_and_launch(self, config: Any, kernel: Any, arguments: Sequence[Any]) -> None:
+        """Launch on the device of the tensors after all checks. Refuse tensors of several devices."""
         index = _device_of(arguments)
         with torch.cuda.device(index):
-            known = self._kernels_of(index)[kernel]
+            known = self._known_on(index, kernel)
             check_count(self._operator, known.parameters, arguments)
             check(self._operator, known.parameters, arguments)
+            for parameter, each in zip(known.parameters, arguments, strict=True):
+                if isinstance(each, torch.Tensor) and each.get_device() != index:
+                    raise RuntimeError(
+                        f"{self._operator}: argument {parameter.name!r} is on {each.device}, but the kernel runs on "
+                        f"cuda:{index}. Remedy: pass tensor.to('cuda:{index}')"
+                    )
             self(config, kernel, *arguments)
 
-    def _kernels_of(self, index: int) -> KnownKernels:
-        kernels = self._kernels.get(index)
-        return kernels or self._kernels.setdefault(index, KnownKernels(_compile_on(index)))
+    def _known_on(self, index: int, kernel: Any) -> Known:
+        """Return the kernel of a device. Compile it on first use."""
+        kernels = self._kernels.get(index) or self._kernels.setdefault(index, KnownKernels(_compile_on(index)))
+        return self._known.setdefault((index, id(kernel)), kernels[kernel])
 
 
 def _current_stream(index: int) -> Any:
