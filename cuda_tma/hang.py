@@ -72,8 +72,8 @@ class MbarrierWait:
             of = f" of {expected:,}" if is_known else ""
             return f"{missing:,}{of} bytes are missing"
         if missing < 0:
-            than = f"the {expected:,} expected" if is_known else "expected"
-            return f"{-missing:,} bytes more than {than} came"
+            than = f"the {expected:,} that were expected" if is_known else "expected"
+            return f"{-missing:,} more bytes came than {than}"
         return ""
 
     @property

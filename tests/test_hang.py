@@ -209,9 +209,12 @@ STATES = {
     (0, 0, 1, 16, 16): ("its one arrival came, 16 of 16 bytes are missing", "no copy has delivered bytes"),
     (0, 0, 1, 16, 48): ("its one arrival came, 16 of 48 bytes are missing", "expect_tx announces more bytes"),
     (0, 0, 1, 16, None): ("its one arrival came, 16 bytes are missing", "expect_tx announces more bytes"),
-    (0, 0, 1, -1600, 32): ("its one arrival came, 1,600 bytes more than the 32 expected came", "announces fewer bytes"),
+    (0, 0, 1, -1600, 32): (
+        "its one arrival came, 1,600 more bytes came than the 32 that were expected",
+        "announces fewer bytes",
+    ),
     (0, 1, 1, -16, None): (
-        "its one arrival is missing, 16 bytes more than expected came",
+        "its one arrival is missing, 16 more bytes came than expected",
         "no thread has called arrive_expect_tx",
     ),
     (0, 2, 4, 0, None): ("2 of its 4 arrivals are missing", "init() expects 4 arrivals in each phase, and 2 came"),

@@ -79,7 +79,7 @@ def _prefixed_words(words: tuple[str, ...]) -> bytes:
     size = _WORD_BYTES.get(len(words), 0)
     longest = max(map(len, words))
     if not size < longest <= 2 * size:
-        raise _unreadable(f"{_count(words)} with 0x, the longest of {longest} digits, are not words of 128 bytes")
+        raise _unreadable(f"the longest of {_count(words)} with 0x has {longest} digits, so they are not 128 bytes")
     return b"".join(int(word, 16).to_bytes(size, "little") for word in words)
 
 
@@ -91,7 +91,9 @@ def _plain_digits(groups: tuple[str, ...]) -> bytes:
         words = b"".join(bytes.fromhex(group)[::-1] for group in groups)
         # Python's bytes.hex(" ", 8) and xxd -g 8 print groups of 16 digits, with the bytes in order.
         if _is_a_drivers(bytes.fromhex(digits)) and not _is_a_drivers(words):
-            raise _unreadable(f"{_count(groups)} of {lengths[0]} digits are a map as bytes in order, but not as words")
+            raise _unreadable(
+                f"{_count(groups)} of {lengths[0]} digits are a map if read as bytes, but not if read as words"
+            )
         return words
     # Only the last line of a dump may have fewer digits than the other lines.
     if min(lengths[:-1], default=lengths[0]) > _LONGEST_WORD:
@@ -132,7 +134,9 @@ def read_map(source: str) -> bytes:
     if _looks_like_digits(source) and not os.path.exists(source):
         return parse_dump(source)
     if not source.strip() or "\0" in source:
-        raise TensorMapError(f"{source!r} does not name a file. {_HOW}; or pass a file of them, or of the 128 bytes")
+        raise TensorMapError(
+            f"{source!r} does not name a file. {_HOW}; or pass a file with the digits or the 128 bytes"
+        )
     return _of_data(source, first_bytes(source, _MOST_BYTES + 1))
 
 

@@ -49,9 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
     posted = read_posted(text)
     if not any(posted):
         raise Misuse(
-            f"no known content: none of the driver's errors {', '.join(map(str, CUDA_ERRORS))} (as error 715, "
-            "CUDA_ERROR_..., CUDA error: misaligned address), no fields of a tensor map (globalDim, boxDim, ...), no "
-            "128 bytes, and no word of an mbarrier (mbarrier 0x...)"
+            f"no known content; pass one of the driver's errors {', '.join(map(str, CUDA_ERRORS))} (as error 715, "
+            "CUDA_ERROR_..., CUDA error: misaligned address), the fields of a tensor map (globalDim, boxDim, ...), its "
+            "128 bytes, or the word of an mbarrier (mbarrier 0x...)"
         )
     maps = [(each, _violations(each.params, arguments.compute_capability)) for each in posted.maps]
     if arguments.json:

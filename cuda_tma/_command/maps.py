@@ -64,7 +64,7 @@ def given_map(arguments: argparse.Namespace) -> Params:
         return _decoded(arguments.map)
     if "shape" not in given:
         raise Misuse(
-            "pass either a descriptor (hex digits, a file or -), or --shape and --box or the options of im2col"
+            "pass a descriptor (hex digits, a file or -), or pass --shape with --box or with the options of im2col"
         )
     mode = _mode(given)
     spec = TensorSpec(given["shape"], given.get("dtype", "float32"), given.get("strides"), given.get("address", 0))
@@ -84,7 +84,8 @@ def _mode(given: dict[str, Any]) -> str:
     mark = next((mark for mark in _MARKS if mark in given), None)
     if mark is None:
         raise Misuse(
-            "pass --box, or for im2col --channels and --pixels, and --kernel-size or --lower-corner and --upper-corner"
+            "pass --box; for im2col, pass --channels, --pixels, and --kernel-size or both --lower-corner and "
+            "--upper-corner"
         )
     mode = _MARKS[mark]
     for name in given:

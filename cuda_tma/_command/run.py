@@ -69,4 +69,4 @@ def _print(report: Report, in_json: bool) -> None:
         print(finding)
     errors = len(report.errors)
     verdict = f"{errors} error{'s' * (errors > 1)}" if errors else "no errors"
-    print(f"{verdict}; {report.thread_instructions} instructions of threads")
+    print(f"{verdict}; {report.thread_instructions} thread instructions")

@@ -185,7 +185,7 @@ def unpacked(content: bytes, key: str) -> Compiled:
     except RecursionError:
         raise ValueError("it is not an entry of the cache: its JSON is nested too deeply") from None
     if not isinstance(values, dict) or values.pop("key", None) != key:
-        raise ValueError("it is an entry of another key")
+        raise ValueError("the entry belongs to another key")
     return _compiled(values, body[end:])
 
 

@@ -219,8 +219,8 @@ def compare(
     in_tensor_memory = written.space == read.space == "tensor memory" and written.shape[0] == read.shape[0]
     if before is not None and not before.space == written.space == read.space == "tensor memory":
         raise ValueError(
-            f"the loaded layout {before.name} is in {before.space}, the written one in {written.space}, and the read "
-            f"one in {read.space}: pass a loaded layout only if all three are in tensor memory"
+            f"the loaded layout {before.name} is in {before.space}, the written layout in {written.space}, and the "
+            f"read layout in {read.space}: pass a loaded layout only if all three are in tensor memory"
         )
     if written.shape != read.shape and not in_tensor_memory:
         raise ValueError(

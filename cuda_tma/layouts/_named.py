@@ -256,7 +256,9 @@ def _fragment(name: str, kind: str, type_: str, shape: tuple[int, int] | None) -
     step = found.step(bits)
     rows, columns = shape or step
     if rows % step[0] or columns % step[1] or not 0 < rows <= found.most_rows or not columns:
-        raise ValueError(f"{name}: {rows} x {columns}; {kind} of {type_} consists of pieces of {step[0]} x {step[1]}")
+        raise ValueError(
+            f"{name}: {rows} x {columns}, but {kind} of {type_} has pieces of {step[0]} x {step[1]} elements"
+        )
     row, column = np.indices((rows, columns))
     at = np.stack(found.places(row, column, bits), axis=-1).astype(np.int64)
     source = _TENSOR_MEMORY if kind.startswith(("tmem", "tcgen05")) else _SCALES if "scales" in kind else _FRAGMENTS

@@ -236,8 +236,8 @@ def shape(
         return (x, y, z), of_launch
     if any(g % c for g, c in zip(grid, of_launch, strict=True)):
         raise ValueError(
-            f"grid={grid} is not a multiple of the clusters of {of_launch} that kernel {kernel} was compiled for "
-            "(__cluster_dims__, .reqnctapercluster): pass a multiple of the clusters as the grid"
+            f"grid={grid} is not a multiple of {of_launch}, the cluster for which kernel {kernel} was compiled "
+            "(__cluster_dims__, .reqnctapercluster): pass a multiple of the cluster as the grid"
         )
     return grid, of_launch
 

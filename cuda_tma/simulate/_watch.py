@@ -264,7 +264,7 @@ def _text(given: Any) -> str:
 def _text_of_program(program: Program) -> str:
     """Return the PTX of a program that NVRTC compiled; NVRTC keeps PTX for every target."""
     if program.backend != "NVRTC":
-        raise TypeError(f"the Program is of {program.backend}; pass the PTX of its source to watch()")
+        raise TypeError(f"the Program has the backend {program.backend}; pass the PTX of its source to watch()")
     _, size = nvrtc.nvrtcGetPTXSize(program.handle)
     # NVRTC writes to the bytes object, so the object must not be shared by Python, as b" " is.
     text = bytes(size + 1)

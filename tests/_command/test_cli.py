@@ -93,7 +93,7 @@ def test_im2col_of_a_convolution(capsys):
         assert status == 0 and answer["pixel_box_lower_corner"] == [-2, -1] and answer["oob_fill"] == 1
         assert (answer["pixel_box_upper_corner"], answer["element_strides"]) == ([0, -3], [1, 1, 2, 1])
     status, _, error = run(capsys, "check", *tensor.split())
-    assert status == 2 and "pass --box, or for im2col --channels and --pixels, and --kernel-size or" in error
+    assert status == 2 and "pass --box; for im2col, pass --channels, --pixels, and --kernel-size or" in error
     status, out, _ = run(capsys, "check", *tensor.split(), "--kernel-size", "57x1")
     assert status == 1 and "The dilated kernel does not fit into the padded extent" in out
 

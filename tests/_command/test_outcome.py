@@ -31,9 +31,9 @@ TENSOR = ["--shape", "4x4", "--box", "4x4"]
         (["check", "ff" * 128], "rank"),
         (
             ["check"],
-            "pass either a descriptor (hex digits, a file or -), or --shape and --box or the options of im2col",
+            "pass a descriptor (hex digits, a file or -), or pass --shape with --box or with the options of im2col",
         ),
-        (["check", "--box", "4x4"], "pass either a descriptor"),
+        (["check", "--box", "4x4"], "pass a descriptor"),
         (["check", HEX, "--shape", "4"], "determine all of its fields; leave out --shape, or the bytes"),
         (
             ["decode", HEX, "--box", "64x64", "--swizzle", "64B", "--dtype", "int8"],
@@ -41,7 +41,7 @@ TENSOR = ["--shape", "4x4", "--box", "4x4"]
         ),
         (
             ["check", "--shape", "4x4"],
-            "pass --box, or for im2col --channels and --pixels, and --kernel-size or --lower-",
+            "pass --box; for im2col, pass --channels, --pixels, and --kernel-size or both --lower-",
         ),
         (["check", "--shape", "4x4", "--channels", "4"], "pass --box, or for im2col"),
         (

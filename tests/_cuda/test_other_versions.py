@@ -22,7 +22,7 @@ def test_a_view_without_tensor_maps(monkeypatch):
 
 
 def test_a_program_of_another_compiler_has_no_text():
-    with pytest.raises(TypeError, match="the Program is of NVVM; pass the PTX of its source to watch"):
+    with pytest.raises(TypeError, match="the Program has the backend NVVM; pass the PTX of its source to watch"):
         _watch._text_of_program(SimpleNamespace(backend="NVVM"))
 
 

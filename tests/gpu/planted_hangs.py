@@ -95,8 +95,9 @@ PLANTED = (
         "too few bytes expected",
         _one("1", f"    if (thread == 0) {{ full.arrive_expect_tx(4100); {_LOAD} }}\n    full.wait(0);  // here\n"),
         (
-            _WAITS + "`full`, parity 0: its one arrival came, 4,092 bytes more than the 4,100 expected came: the box "
-            "of `map` delivers 8,192",
+            _WAITS
+            + "`full`, parity 0: its one arrival came, 4,092 more bytes came than the 4,100 that were expected: the "
+            "box of `map` delivers 8,192",
         ),
         "expect_tx announces fewer bytes than the copies deliver: pass the sum of the copies' bytes",
         finding="transaction-count",

@@ -316,4 +316,4 @@ def test_memory_of_a_size_that_threads_compute():
     np.testing.assert_array_equal(out, [sum(i * i for i in range(5 + t)) + t for t in range(96)])
     (finding,) = gpu.launch(simulate.Config(1, 96), kernel, out, 2000).errors
     assert (finding.kind, finding.ptx_line, len(finding.threads)) == ("fault", 7, 47)
-    assert finding.message.startswith("stack overflow: alloca of 8380 bytes, more than the 8192 bytes that ")
+    assert finding.message.startswith("stack overflow: alloca requests 8380 bytes, more than the 8192 bytes that ")

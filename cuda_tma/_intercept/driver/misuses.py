@@ -78,7 +78,7 @@ def _described(address: int, memory: GlobalMemory) -> str:
     if segment is not None and address < segment.stop:
         offset = address - segment.start
         left = segment.stop - address
-        return f"{address:#x}, byte {offset:,} of {segment.name}, of which {left:,} remain"
+        return f"{address:#x}, byte {offset:,} of {segment.name}, {left:,} bytes before its end"
     if former is not None:
         return f"{address:#x}, byte {address - former.start:,} of {former.name}, which the program has freed"
     if segment is not None and address - segment.stop < _NEAR_BYTES:

@@ -141,12 +141,12 @@ def _parts(path: Path) -> Iterator[tuple[int, bytes]]:
             if len(data) < length:
                 break
             yield tag, data
-    raise ValueError(f"{path.name} is broken: its last part is not whole, or it has too many")
+    raise ValueError(f"{path.name} is damaged: its last part is not whole, or it has too many parts")
 
 
 def _launch(data: bytes) -> tuple[int, Config]:
     if len(data) != _FIXED.size:
-        raise ValueError(f"a captured launch has a head of {len(data)} bytes, and needs {_FIXED.size}")
+        raise ValueError(f"the head of a captured launch has {len(data)} bytes, but it must have {_FIXED.size}")
     function, *numbers, shared, flags = _FIXED.unpack(data)
     grid, block, cluster = (tuple(numbers[at : at + 3]) for at in (0, 3, 6))
     if all(cluster):
@@ -166,7 +166,7 @@ def _launch(data: bytes) -> tuple[int, Config]:
 def _arguments(block: bytes, places: bytes) -> tuple[bytes, ...]:
     found = [*struct.iter_unpack("<II", places[: len(places) // 8 * 8])]
     if len(block) > PARAMETER_BYTES or any(at + size > len(block) for at, size in found):
-        raise ValueError(f"the {len(found)} parameters of a captured launch do not lie in its {len(block)} bytes")
+        raise ValueError(f"the {len(found)} parameters of a captured launch exceed its block of {len(block)} bytes")
     return tuple(block[at : at + size] for at, size in found)
 
 

@@ -107,5 +107,5 @@ def numbers_of(data: bytes, count: int) -> tuple[int, ...]:
 
 def _unpacked(layout: struct.Struct, data: bytes) -> tuple:
     if len(data) != layout.size:
-        raise ValueError(f"a request has {len(data)} bytes, and needs {layout.size}")
+        raise ValueError(f"a request has {len(data)} bytes, but it must have {layout.size}")
     return layout.unpack(data)

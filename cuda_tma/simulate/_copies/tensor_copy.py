@@ -235,7 +235,7 @@ def _check_position(issue: Issue, position: int) -> None:
     if position % _SMEM_ALIGNMENT:
         raise Fault(
             "misaligned",
-            f"the box is at {issue.parts.mbarriers.name(position)}, which is not a multiple of {_SMEM_ALIGNMENT}: "
+            f"the box is at {issue.parts.mbarriers.name(position)}, not at a multiple of {_SMEM_ALIGNMENT} bytes: "
             f"declare it with __align__({_SMEM_ALIGNMENT}), or 1024 for a swizzle",
             issue.lanes,
         )

@@ -59,11 +59,11 @@ def _module(content: bytes, key: str, text: str, check: Callable[[], None]) -> t
     start = len(_MAGIC) + _DIGEST_BYTES
     body = content[start:]
     if content[:start] != _MAGIC + hashlib.sha256(body).digest():
-        raise ValueError("not an entry, or a broken one")
+        raise ValueError("the file is not an entry, or the entry is damaged")
     check()
     found = json.loads(body)
     if type(found) is not dict or found["key"] != key:
-        raise ValueError("not an entry of this key")
+        raise ValueError("the entry belongs to another key")
     return unpacked(found["module"], lambda: read(text, check), check)
 
 

@@ -37,8 +37,8 @@ def alloca(binder: Binder) -> Step:
         if outside.any():
             raise Fault(
                 "fault",
-                f"stack overflow: alloca of {int(sizes.max())} bytes, more than the {DYNAMIC_BYTES} bytes that the "
-                "simulator gives to a function",
+                f"stack overflow: alloca requests {int(sizes.max())} bytes, more than the {DYNAMIC_BYTES} bytes that "
+                "the simulator gives to a function",
                 as_array(lanes)[outside],
             )
         tops[lanes] = starts + sizes

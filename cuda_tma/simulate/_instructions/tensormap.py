@@ -102,12 +102,12 @@ def _changed(raw: bytes, field: str, dimension: int | None, value: int) -> bytes
 def _check_value(field: str, dimension: int | None, value: int) -> None:
     least, most = _RANGES.get(field, (value, value))
     if not least <= value <= most:
-        text = f"tensormap.replace of {field} by {value}; the range is {least} to {most} ({_RULE})"
+        text = f"tensormap.replace sets {field} to {value}; the range is {least} to {most} ({_RULE})"
         raise Fault("map-mismatch", text)
     if field == "global_stride" and value % _STRIDE_BYTES:
         raise Fault(
             "misaligned",
-            f"tensormap.replace of global_stride {dimension} by {value} bytes, but the map can store only a multiple "
+            f"tensormap.replace sets global_stride {dimension} to {value} bytes, but the map can store only a multiple "
             f"of {_STRIDE_BYTES}, such as {value // _STRIDE_BYTES * _STRIDE_BYTES} (CUDA driver API, "
             "cuTensorMapEncodeTiled)",
         )
@@ -119,12 +119,12 @@ def _row(mode: type[Params], field: str, dimension: int | None) -> Field:
     if not rows:
         raise Fault(
             "map-mismatch",
-            (f"tensormap.replace.tile of {field}, but the map is an im2col map, which has no such field ({_RULE})"),
+            (f"tensormap.replace.tile sets {field}, but the map is an im2col map, which has no such field ({_RULE})"),
         )
     if dimension not in rows:
         raise Fault(
             "map-mismatch",
-            f"tensormap.replace of {field} {dimension}, but a tensor map has only {field} 0 to {len(rows) - 1} "
+            f"tensormap.replace sets {field} {dimension}, but a tensor map has only {field} 0 to {len(rows) - 1} "
             f"({_RULE})",
         )
     return rows[dimension]

@@ -199,7 +199,7 @@ class Machine:
 
     def _how_far(self) -> str:
         done = f"{self._ended_clusters()} of {self.parts.geometry.clusters} clusters"
-        return f"simulated: {done}, {self.parts.scheduler.thread_steps / 1e6:.1f} million instructions of threads"
+        return f"simulated: {done}, {self.parts.scheduler.thread_steps / 1e6:.1f} million thread instructions"
 
     def _ended_clusters(self) -> int:
         return self.parts.clusters.first - self.parts.geometry.slots + self.parts.geometry.cluster_of_slot.count(-1)

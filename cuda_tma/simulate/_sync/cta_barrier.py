@@ -136,9 +136,8 @@ class CtaBarriers:
         if barrier.expected != expected:
             raise Fault(
                 "barrier-divergence",
-                f"the count of barrier {number} is {expected or 'all'} threads here, and "
-                f"{barrier.expected or 'all'} in the threads that have arrived: all threads of a barrier pass the same "
-                "count",
+                f"these threads pass the count {expected or 'all'} to barrier {number}, but the threads that have "
+                f"arrived passed {barrier.expected or 'all'}: all threads of a barrier pass the same count",
                 lanes,
                 related=before,
             )
@@ -189,7 +188,7 @@ class CtaBarriers:
             if absent:
                 text = (
                     f"barrier {number} completes with a part of a warp, and lane {absent[0] % WARP} has not arrived: "
-                    "all threads of a warp execute an .aligned barrier, as bar.sync is, together (PTX ISA, "
+                    "all threads of a warp execute an .aligned barrier, such as bar.sync, together (PTX ISA, "
                     '"bar, barrier"). '
                     "Remedy: put the barrier outside of the branch, and count whole warps"
                 )
@@ -232,9 +231,9 @@ def _check_aligned(parked: list[Parked], number: int) -> None:
         if len(torn) and (here.context, here.at) != (there.context, there.at):
             raise Fault(
                 "barrier-divergence",
-                f"threads of one warp execute different instructions for barrier {number}, the other one at "
-                f"{_place(other)}: {'.'.join(instruction.opcode)}, as __syncthreads() is, must be executed by all "
-                'threads of a warp together (PTX ISA, "bar, barrier": .aligned). Remedy: execute one barrier after the '
+                f"threads of one warp execute different instructions for barrier {number}, and the other instruction "
+                f"is at {_place(other)}: all threads of a warp must execute {'.'.join(instruction.opcode)}, such as "
+                '__syncthreads(), together (PTX ISA, "bar, barrier": .aligned). Remedy: execute one barrier after the '
                 "branch",
                 here.lanes[np.isin(here.lanes // WARP, torn)],
                 instruction,

@@ -182,9 +182,9 @@ def _message(instruction: Instruction, gone: int, is_disputed: bool) -> str:
         what, lane = "threads of a warp", f"lane {gone % WARP} of the warp"
     is_barrier = instruction.opcode[0] in ("bar", "barrier", "wgmma") and instruction.opcode[1] != "warp"
     rule = "all threads of a warp execute it together" if is_barrier else "all lanes of membermask execute it"
-    remedy = "" if is_barrier else ", or name in the mask the lanes that come, by __ballot_sync() before the branch"
+    remedy = "" if is_barrier else ", or compute a mask of the lanes that arrive by __ballot_sync() before the branch"
     effect = ". From compute capability 7.0 on, the wait completes when that lane ends" if is_disputed else ""
     return (
-        f"{what} wait at {name}, and {lane} continues after it without executing it, up to its end: {rule} (PTX ISA, "
-        f'"{".".join(instruction.opcode[:2])}"){effect}. Remedy: put it outside of the branch{remedy}'
+        f"{what} wait at {name}, and {lane} bypasses the instruction until it ends: {rule} (PTX ISA, "
+        f'"{".".join(instruction.opcode[:2])}"){effect}. Remedy: put the instruction outside of the branch{remedy}'
     )

@@ -153,8 +153,9 @@ class Mbarriers:
     def _made_already(self, position: int, known: Mbarrier) -> str:
         state = f"in phase {known.phase}, with {known.pending} of {known.count} arrivals missing"
         return (
-            f"mbarrier.init of {self.name(position)}, which is already an mbarrier, {state}. Initialize it once, in "
-            "one thread, or execute mbarrier.inval before (PTX ISA, mbarrier.init: otherwise the behavior is undefined)"
+            f"mbarrier.init initializes {self.name(position)}, which is already an mbarrier, {state}. Initialize it "
+            "once, in one thread, or first execute mbarrier.inval (PTX ISA, mbarrier.init: otherwise the behavior is "
+            "undefined)"
         )
 
     def invalidate(self, position: int, by: Instruction) -> None:
@@ -305,7 +306,7 @@ class Mbarriers:
         barrier = self.at(position)
         return Fault(
             "barrier-use",
-            f"a wait at {self.name(position)}, which is in phase {barrier.phase}, with a token of phase "
+            f"a thread waits at {self.name(position)}, which is in phase {barrier.phase}, with a token of phase "
             f"{barrier.phase - age} (PTX ISA, mbarrier.test_wait: a token is of the present phase or of the preceding "
             "one). Remedy: wait with the token that the last arrival of the thread returned",
             lanes,

@@ -24,8 +24,8 @@ def pair_of(geometry: Geometry, cta: int, lanes: np.ndarray) -> tuple[int, int]:
     if geometry.cluster_ctas % 2:
         raise Fault(
             "cluster",
-            f"an instruction of .cta_group::2 in a cluster of {geometry.cluster_ctas} CTAs, which has no pairs (PTX "
-            'ISA, "CTA Pair"). Remedy: launch clusters with an even number of CTAs',
+            f"an instruction of .cta_group::2 runs in a cluster of {geometry.cluster_ctas} CTAs, which has no pairs "
+            '(PTX ISA, "CTA Pair"). Remedy: launch clusters with an even number of CTAs',
             lanes,
         )
     first = cta - cta % geometry.cluster_ctas % 2

@@ -74,7 +74,9 @@ class Program:
         found = [name] if name in every else [each for each in every if _plain_name(each) == name]
         if len(found) != 1:
             known = sorted(plain for each in every if not (plain := _plain_name(each)).startswith(("_Z", "$")))
-            raise KeyError(f"the source has {len(found)} variables {name}; it has {', '.join(known) or 'none'}")
+            raise KeyError(
+                f"the source has {len(found)} variables {name}; its variables are {', '.join(known) or 'none'}"
+            )
         return self.addresses[found[0]], every[found[0]].size_bytes
 
     def function_at(self, address: int) -> str | None:

@@ -14,13 +14,13 @@ WRONG = {
     "invalid free": (
         "cuda.cuMemFree_v2(u64(address.value + 16))  # wrong\n",
         "fault",
-        "invalid free of 0x200000000010, byte 16 of memory, 128 bytes, of which 112 remain: no allocation",
+        "invalid free of 0x200000000010, byte 16 of memory, 128 bytes, 112 bytes before its end: no allocation",
     ),
     "a free of the wrong kind": ("cuda.cuMemFreeHost(pointer(address.value))  # wrong\n", "fault", "invalid free"),
     "a copy beyond the end": (
         "cuda.cuMemcpyDtoH_v2(pointer(values.ctypes.data), u64(address.value + 64), size(128))  # wrong\n",
         "out-of-bounds",
-        "reaches 128 bytes at 0x200000000040, byte 64 of memory, 128 bytes, of which 64 remain",
+        "reaches 128 bytes at 0x200000000040, byte 64 of memory, 128 bytes, 64 bytes before its end",
     ),
     "a fill behind the end": (
         "cuda.cuMemsetD32_v2(u64(address.value + 256), 1, size(4))  # wrong\n",

@@ -56,7 +56,7 @@ def test_an_outcome_is_read(tmp_path):
         ([], "a head of 0 bytes"),
         ([part(LAUNCH, b"short")], "a head of 5 bytes"),
         ([part(LAUNCH, launch((3, 1, 1)))], "not a multiple of the cluster"),
-        ([part(LAUNCH, launch()), part(PLACES, struct.pack("<2I", 0, 8))], "do not lie in its 0 bytes"),
+        ([part(LAUNCH, launch()), part(PLACES, struct.pack("<2I", 0, 8))], "exceed its block of 0 bytes"),
         ([part(LAUNCH, launch()), part(MEMORY, b"short")], "has no address"),
         ([part(LAUNCH, launch()), struct.pack("<QQ", BLOCK, 1 << 62)], "its last part is not whole"),
         ([part(LAUNCH, launch()), b"\0"], "its last part is not whole"),

@@ -221,7 +221,7 @@ def test_maps_in_constant_and_in_global_memory():
     gpu.launch(Config(1, 32), kernel, in_memory, out).raise_for_errors()
     assert np.array_equal(out, np.stack([each.ravel() for each in arrays]))
     assert gpu.variable(kernel, "calls").view(np.int32).tolist() == [4]
-    with pytest.raises(KeyError, match="the source has 0 variables other; it has calls, fixed, there"):
+    with pytest.raises(KeyError, match="the source has 0 variables other; its variables are calls, fixed, there"):
         gpu.variable(kernel, "other")
     with pytest.raises(KeyError, match="tiles is a kernel of another Device"):
         simulate.Device().variable(kernel, "fixed")

@@ -69,7 +69,7 @@ def test_a_dimension_that_no_map_has(field, ordinal, has):
     report, after = launched(RANK_2, field, ordinal, 16)
     (finding,) = report.errors
     assert (finding.kind, finding.source[0].line) == ("map-mismatch", 4)
-    assert f"tensormap.replace of {field} {ordinal}, but a tensor map has only {field} {has}" in finding.message
+    assert f"tensormap.replace sets {field} {ordinal}, but a tensor map has only {field} {has}" in finding.message
     assert after == RANK_2
 
 
@@ -83,7 +83,7 @@ def test_a_value_that_no_map_holds(field, value, takes):
     given[:128] = np.frombuffer(RANK_2, np.uint8)
     (finding,) = GPU.launch(simulate.Config(1, 1), GPU.compile(source, "kernel"), given).errors
     assert finding.kind == "map-mismatch"
-    assert f"tensormap.replace of {field} by {value}; the range is {takes}" in finding.message
+    assert f"tensormap.replace sets {field} to {value}; the range is {takes}" in finding.message
     assert given[:128].tobytes() == RANK_2
 
 
@@ -92,5 +92,5 @@ def test_a_box_of_an_im2col_map():
     descriptor = bytes(GPU.create_tensor_map(np.zeros((2, 7, 9, 32), np.uint8), options))
     report, after = launched(descriptor, "box_dim", 0, 16)
     assert [finding.kind for finding in report.errors] == ["map-mismatch"]
-    assert "tensormap.replace.tile of box_dim, but the map is an im2col map" in report.errors[0].message
+    assert "tensormap.replace.tile sets box_dim, but the map is an im2col map" in report.errors[0].message
     assert after == descriptor

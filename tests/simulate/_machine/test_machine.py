@@ -344,7 +344,7 @@ DEFECTS = {
         (1, 64),
         (),
         "barrier-use",
-        "mbarrier.init of `full` in block (0, 0, 0), which is already an mbarrier",
+        "mbarrier.init initializes `full` in block (0, 0, 0), which is already an mbarrier",
     ),
     "never": ((1, 4), (768,), "deadlock", "`full`, parity 0: 1 of its 2 arrivals is missing, 768 bytes are missing"),
     "no_such_cta": ((1, 1), (), "cluster", "names CTA 7 of the cluster, which has 1"),

@@ -51,7 +51,7 @@ def test_an_invalid_spelling(statement):
 def test_alloca_of_more_than_the_stack(size):
     text = f".visible .entry f()\n{{\n{REGISTERS}\nmov.u64 %rd1, {size};\nalloca.u64 %rd1, %rd1;\nret;\n}}\n"
     (finding,) = launched(text).errors
-    assert "stack overflow: alloca of" in finding.message
+    assert "stack overflow: alloca requests" in finding.message
 
 
 CALLED = """.extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);

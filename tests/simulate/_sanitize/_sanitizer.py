@@ -49,7 +49,7 @@ BUGS = [
     (3, "missing-proxy-fence", "STORE", "WRITE", "no fence.proxy.async between the two"),
     (4, "race", "AGAIN", "STORE", "wait_group_read"),
     (5, "transaction-count", "WAIT", None, "1,024 of 2,048 bytes are missing"),
-    (6, "transaction-count", "WAIT", None, "512 bytes more than the 512 expected came"),
+    (6, "transaction-count", "WAIT", None, "512 more bytes came than the 512 that were expected"),
     (7, "barrier-use", "WAIT", "init(1)", "`full`"),
     (8, "early-exit", "STORE", None, "may still read"),
     (9, "misaligned", "LOAD", None, "not a multiple of 128"),

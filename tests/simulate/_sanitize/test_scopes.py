@@ -207,7 +207,7 @@ def test_scopes_without_the_other_thread_are_a_race(name):
 @pytest.mark.parametrize("name", ["peer_writes_narrow", "peer_writes_waited"])
 def test_an_mbarrier_of_another_cta_needs_the_scope_of_the_cluster(name):
     (finding,) = launched(name).errors
-    assert finding.kind == "race" and "of scope .cta orders the two, and they are in different CTAs" in finding.message
+    assert finding.kind == "race" and "of scope .cta orders the two, but they are in different CTAs" in finding.message
     assert "mbarrier.arrive.release.cluster" in finding.message and "wait_cluster()" in finding.message
 
 

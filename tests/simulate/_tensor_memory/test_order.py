@@ -265,7 +265,7 @@ def test_a_commit_to_an_mbarrier_that_another_warp_initializes_needs_a_barrier()
     source = plain.replace("BODY", f"if (t == 0) INIT(bar + 2, 1); {commit}")
     (finding,) = launched(source, np.zeros(128, np.uint32)).errors
     assert (finding.kind, finding.source[-1].line) == ("barrier-use", line_of(source, "HERE"))
-    assert "nothing orders that after its mbarrier.init" in finding.message
+    assert "nothing orders the signal after its mbarrier.init" in finding.message
     fixed = plain.replace("BODY", f"if (t == 0) INIT(bar + 2, 1); __syncthreads(); {commit}")
     assert launched(fixed, np.zeros(128, np.uint32)).errors == ()
 

@@ -100,8 +100,8 @@ def _check_whole(lanes: np.ndarray, by: Instruction) -> None:
     if len(lanes) % WARP:
         raise Fault(
             "tensor-memory",
-            f"tcgen05.{by.opcode[1]} in a warp of {len(lanes) % WARP} threads (PTX ISA: it moves 32 lanes, one for "
-            "each thread of the warp). Remedy: launch blocks of a multiple of 32 threads",
+            f"a warp of {len(lanes) % WARP} threads executes tcgen05.{by.opcode[1]} (PTX ISA: the instruction moves 32 "
+            "lanes, one for each thread of the warp). Remedy: launch blocks of a multiple of 32 threads",
             lanes,
             by,
         )
@@ -115,7 +115,7 @@ def _cell(group: Group, warp: np.ndarray, addresses: np.ndarray, shape: Shape, b
     """
     if (addresses != addresses[0]).any():
         text = f"the threads of a warp give different addresses to one tcgen05.{by.opcode[1]}"
-        raise Fault("tensor-memory", f"{text} (PTX ISA: all of them give the same)", warp, by)
+        raise Fault("tensor-memory", f"{text} (PTX ISA: all threads of the warp give the same address)", warp, by)
     lane, column = split(int(addresses[0]))
     quarter = int(group.parts.geometry.thread_of_lane[warp[0]]) // WARP % 4 * _QUARTER
     lane += quarter if lane < _QUARTER else 0

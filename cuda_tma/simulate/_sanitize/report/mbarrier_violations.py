@@ -21,7 +21,7 @@ __all__ = [
     "OtherMbarrierSignaled",
     "UnexpectedBytes",
 ]
-_BEFORE_USE = "put __syncthreads(), or in a cluster its barrier, between mbarrier.init and the first use"
+_BEFORE_USE = "put __syncthreads(), or in a cluster cluster_sync(), between mbarrier.init and the first use"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -33,7 +33,7 @@ class MbarrierNotReady(Violation):
 
     def sentence(self, parts: Parts) -> str:
         name = parts.mbarriers.name(self.position)
-        return f"{self.issued(parts)} signals {name}, and nothing orders that after its mbarrier.init"
+        return f"{self.issued(parts)} signals {name}, and nothing orders the signal after its mbarrier.init"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -110,11 +110,11 @@ class ArrivalTooEarly(Violation):
 
     def sentence(self, parts: Parts) -> str:
         made = parts.mbarriers.known(self.position)
-        count = f"of its {made.count} arrivals" if made is not None else "of its arrivals"
+        other = f"one of the {made.count} arrivals" if made is not None else "an arrival"
         return (
             f"{self.thread(parts)} arrives at {parts.mbarriers.name(self.position)} for its phase {self.phase}, but "
-            f"nothing orders this after the end of phase {self.phase - 1}, {count} one is at "
-            f"{place_of(self.other.places, self.other.line)}: in another order this arrival counts for phase "
+            f"nothing orders the arrival after the end of phase {self.phase - 1} ({other} of that phase is at "
+            f"{place_of(self.other.places, self.other.line)}): in another order, the arrival counts for phase "
             f"{self.phase - 1}, and exceeds the count of mbarrier.init"
         )
 
@@ -131,7 +131,7 @@ class MbarrierUnordered(SharedPair):
 
     def sentence(self, parts: Parts) -> str:
         name = parts.mbarriers.name(self.position)
-        return f"{self.thread(parts)} uses the mbarrier {name}, and nothing orders that after its mbarrier.init"
+        return f"{self.thread(parts)} uses the mbarrier {name}, and nothing orders this use after its mbarrier.init"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -143,8 +143,8 @@ class MbarrierInitInUse(SharedPair):
 
     def sentence(self, parts: Parts) -> str:
         return (
-            f"mbarrier.init of {self.memory(parts)}, which other threads may still use: nothing orders it after their "
-            "uses"
+            f"mbarrier.init initializes {self.memory(parts)}, which other threads may still use: nothing orders it "
+            "after their uses"
         )
 
 
@@ -157,7 +157,7 @@ class MbarrierInvalInUse(SharedPair):
 
     def sentence(self, parts: Parts) -> str:
         return (
-            f"{self.thread(parts)} invalidates {self.memory(parts)}, and nothing orders that after the use by "
+            f"{self.thread(parts)} invalidates {self.memory(parts)}, and nothing orders this after the use by "
             f"{self.earlier(parts)}"
         )
 
@@ -167,7 +167,7 @@ class MbarrierAsMemory(SharedPair):
     """An ordinary access to bytes that threads also use as an mbarrier."""
 
     KIND, RULE = "barrier-use", "init"
-    REMEDY = "access an mbarrier by mbarrier instructions only, and execute mbarrier.inval first"
+    REMEDY = "access an mbarrier only by mbarrier instructions; execute mbarrier.inval before any other access"
 
     def sentence(self, parts: Parts) -> str:
-        return f"{self.thread(parts)} uses {self.memory(parts)} as memory, where an mbarrier is"
+        return f"{self.thread(parts)} accesses {self.memory(parts)} as ordinary memory, although an mbarrier is there"

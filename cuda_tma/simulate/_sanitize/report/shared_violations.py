@@ -144,7 +144,7 @@ class NarrowScope(SharedPair):
     def sentence(self, parts: Parts) -> str:
         return (
             f"{self.later(parts)}, which {self.earlier(parts)} {self.participle}: "
-            "only an mbarrier arrival or wait of scope .cta orders the two, and they are in different CTAs"
+            "only an mbarrier arrival or wait of scope .cta orders the two, but they are in different CTAs"
         )
 
 

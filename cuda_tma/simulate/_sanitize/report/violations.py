@@ -161,7 +161,7 @@ class WithoutClusters(Violation):
     """An instruction that needs a launch with clusters."""
 
     KIND, RULE = "cluster", "clusters"
-    REMEDY = "launch the kernel with clusters, at least of one CTA: Config(cluster=1), LaunchConfig(cluster=1)"
+    REMEDY = "launch the kernel with clusters of at least one CTA: Config(cluster=1), LaunchConfig(cluster=1)"
 
     def sentence(self, parts: Parts) -> str:
         return f"{self.thread(parts)} issues {'.'.join(self.now.opcode[:2])} in a launch without clusters"
@@ -203,8 +203,8 @@ class MapInMemory(Violation):
 
     def sentence(self, parts: Parts) -> str:
         return (
-            f"{self.issued(parts)} uses a tensor map in global memory, at 0x{self.address:x}, and no "
-            "fence.proxy.tensormap::generic.acquire of it precedes: the TMA unit may have a stale copy"
+            f"{self.issued(parts)} uses a tensor map in global memory, at 0x{self.address:x}, without a "
+            "preceding fence.proxy.tensormap::generic.acquire: the TMA unit may have a stale copy"
         )
 
 
