@@ -207,7 +207,7 @@ def _common(params: Params) -> dict[str, Any]:
 def _elements_of_span(data_type: TensorMapDataType, swizzle: TensorMapSwizzle) -> int:
     """Return the number of elements in one span of the swizzle.
 
-    An ALIGN16B element and its share of the gap have one byte together.
+    An ALIGN16B element and its share of the gap occupy one byte.
     """
     return SPAN_BYTES.get(swizzle, SPAN_BYTES[TensorMapSwizzle.SWIZZLE_128B]) * 8 // ELEMENTS[data_type].smem_bits
 

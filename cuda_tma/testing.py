@@ -1,10 +1,14 @@
 """Tests of kernels without a GPU: comparison of a tile with the emulated load, and random legal tensor maps.
 
+The strategies need Hypothesis. The other functions do not need Hypothesis.
+
+Examples
+--------
+A test that compares a tile with the emulated load::
+
     def test_my_tile():
         expected = cuda_tma.emulate.load(descriptor.params, memory, coordinates=(column, row))
         assert_tile_equal(descriptor.params, shared_memory_of_my_kernel, expected, coordinates=(column, row))
-
-The strategies need Hypothesis. The other functions do not need Hypothesis.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """Check each page of the built site in headless Chromium.
 
-The check shows a page wide with light colors, and then narrow as on a phone with dark colors.
-
-    pip install pytest-playwright        # and a Chromium: apt-get install chromium
-    pytest evaluation/check_site.py      # --screenshot on --output FOLDER keeps pictures
-
-A page must not write an error to the console, request another host, be wider than its window, or have a broken link
+The check shows each page in a wide window with light colors, and in a window of a phone's width with dark colors. A
+page must not write an error to the console, request another host, be wider than its window, or have a broken link
 within the site. The search of the site must find numbers. The environment variable ``SITE`` replaces the folder
 ``build/site``.
+
+Examples
+--------
+    pip install pytest-playwright        # and a Chromium: apt-get install chromium
+    pytest evaluation/check_site.py      # --screenshot on --output FOLDER keeps pictures
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 The script imports names that cuda_tma has from cuda_tma, and all other names from their original module. Files whose
 names begin with test_ run under pytest, with the expected differences of docs/cuda_core.md. All other files run as
-scripts:
+scripts.
 
+Examples
+--------
     python evaluation/run_core_scripts.py cuda-python/cuda_core/{examples/tma_tensor_map.py,tests/test_tensor_map.py}
 """
 

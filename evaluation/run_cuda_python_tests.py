@@ -1,8 +1,10 @@
 """Run the test suites of cuda.core and cuda.bindings on the driver library of ``cuda-tma sanitize``, without a GPU.
 
 Each file of tests runs below the command in a separate process. The script compares the counts with the counts in
-cuda_python_tests.json. A smaller number of tests that pass is a failure:
+cuda_python_tests.json. A smaller number of tests that pass is a failure.
 
+Examples
+--------
     git clone https://github.com/NVIDIA/cuda-python && git -C cuda-python checkout COMMIT   # of the JSON file
     pip install REQUIREMENTS                                                                # of the JSON file
     python evaluation/run_cuda_python_tests.py cuda-python [--write] [FILE ...]

@@ -3,11 +3,13 @@
 The file published_programs.json lists the clones and the programs, with the text that each program must print, and the
 classes and reasons of listed errors. A folder contains the clones, each with the name of its repository. Programs of
 C++ need nvcc and curand's headers. The figures of each program become a row of published_results.json, of which
-`write_evidence.py` makes a page:
-
-    python evaluation/run_published_programs.py FOLDER [--runtime cupy] [--only NAME] [--include FOLDER_OF_CURAND]
+`write_evidence.py` makes a page.
 
 Each Python program needs its runtime in the Python that runs this script.
+
+Examples
+--------
+    python evaluation/run_published_programs.py FOLDER [--runtime cupy] [--only NAME] [--include FOLDER_OF_CURAND]
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Load one tile of a matrix through TMA into shared memory, and store it back to global memory, in the smallest kernel.
 
 Only the types in the kernel declare the tile. The parameter states the tile of a load, and `launch` makes the tensor
-map from it. The tile crosses the right edge of the matrix. TMA fills the part outside with zeros.
+map from it. The tile crosses the right edge of the matrix. TMA fills the part outside the matrix with zeros.
 """
 
 from _example import start, torch

@@ -2,17 +2,19 @@
 the page.
 
 A page is also Markdown for GitHub. The blocks of a page run in order, in one namespace and in a separate folder. The
-words after a fence determine the treatment of a block:
+words after a fence determine the treatment of a block.
 
+The folder contains the repository's ``tests``, with the recordings. Names of files in the folder, and of headers,
+appear without their folder. The command ``tools/run_pages.py --write`` updates the header lines.
+
+Kinds of blocks
+---------------
 - ``python`` runs; ``python gpu`` runs only on a GPU (tests/gpu), and is compiled elsewhere.
 - ``sh`` runs in bash; ``cuda-tma`` is the command of this package, and ``python`` is this Python. ``sh not-run`` does
   not run, for example an installation.
 - ``cpp load.cu`` is written to that file, which later blocks compile. Any other text (``ini``, ``yaml``, ``python``)
   with a file name after it is also written to its file.
 - ``text`` directly after a block that ran is its output; ``...`` matches any text.
-
-The folder contains the repository's ``tests``, with the recordings. Names of files in the folder, and of headers,
-appear without their folder. The command ``tools/run_pages.py --write`` updates the header lines.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """Write ``wgmma_macros.cuh`` and ``wgmma_macros_end.cuh``, which have the text of wgmma for each number of
 accumulators.
 
-    python tools/write_wgmma.py        # without dependencies
-
 The text of an instruction can depend on a template argument only through a number (constraint "n"), and contains every
 accumulator. Each count of accumulators therefore has its own statement. The lists are flat, because nested macros that
 build the lists took twice as long to compile.
+
+Examples
+--------
+    python tools/write_wgmma.py        # without dependencies
 """
 
 from __future__ import annotations

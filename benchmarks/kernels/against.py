@@ -1,16 +1,21 @@
 """The command ``python -m benchmarks.kernels.against VARIANT [EXAMPLE ...]``, which compares the time of each example's
 kernel with that of a variant.
 
-VARIANT is one of
+The section below lists the values of VARIANT.
 
+The example and its variant run in one process, in turns, through the installed package. Each example checks the results
+of its launches.
+
+Variants
+--------
 - ``unwatched``: the example is compiled with a watchdog, and its variant without a watchdog;
 - ``evicted``: the variant has no ``evict_last``. The next kernel is timed, too. It reads and writes 24 MB, half of L2,
   eight times, and has less space in L2 if the preceding kernel keeps data there;
-- a folder with ``examples`` and ``cuda_tma/include`` of another commit, whose kernels are the variants::
+- a folder with ``examples`` and ``cuda_tma/include`` of another commit, whose kernels are the variants.
 
+Examples
+--------
     mkdir -p build/earlier && git archive COMMIT examples cuda_tma/include | tar -x -C build/earlier
-
-Both run in one process, in turns, through the installed package. Each example checks the results of its launches.
 """
 
 from __future__ import annotations

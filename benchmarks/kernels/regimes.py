@@ -1,12 +1,14 @@
 """The regimes in which kernels are timed against each other by the GPU's own clock, and the GPU's state in each regime.
 
 Kernels that only move data are timed in turns. For kernels that keep the tensor cores busy, the GPU reduces its clock
-after a short time to stay within its power limit. These kernels have two figures:
-
-- burst: 8 launches after a pause of a quarter of a second, each kernel by itself;
-- sustained: in turns, after half a second of the same work in turns.
+after a short time to stay within its power limit. These kernels have two figures.
 
 Before short kernels, the GPU waits while Python queues the launches. Otherwise the time would be that of Python.
+
+Regimes
+-------
+- burst: 8 launches after a pause of a quarter of a second, each kernel by itself;
+- sustained: in turns, after half a second of the same work in turns.
 """
 
 from __future__ import annotations

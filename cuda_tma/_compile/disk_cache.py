@@ -4,8 +4,8 @@ Each entry is one file, which a process writes as a whole.
 
 The name of a file is its key, which is the digest of everything that the kernel depends on. The file contains this key,
 and begins with the digest of its own content. A file that was truncated, changed or renamed is not an entry, and is
-written again. A file is not an entry either if another user owns the file or may write to it. In a shared folder, a
-user therefore reads only the user's own kernels.
+written again. A file that another user owns or may change is also not an entry. In a shared folder, a user therefore
+reads only the user's own kernels.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A part of the tracks of a CTA, around the moments of some statements."""
+"""A part of the tracks of a CTA, around the executions of some statements."""
 
 from __future__ import annotations
 

@@ -1,22 +1,22 @@
 """A pytest plugin with a simulated GPU as a fixture, which fails tests whose kernels have errors.
 
-Add ``pytest_plugins = ["cuda_tma.simulate.fixture"]`` to the outermost ``conftest.py``. A test is then, for example:
+Add ``pytest_plugins = ["cuda_tma.simulate.fixture"]`` to the outermost ``conftest.py``. An error of a kernel fails the
+test, and advice is a warning of pytest. An error in the teardown of another fixture is an error of the test's teardown.
+A test also fails if it skips after an error. A mark on a test, class or module changes the settings of the device. The
+mark accepts the arguments of :class:`Device`, and ``advice=False`` omits warnings. A suppression may be a text, as on
+the command line. An unused suppression is a warning. ``simulated_gpu_suppressions = FILE`` in the configuration of
+pytest adds files of suppressions for all tests. The summary of pytest lists the unused suppressions of these files. A
+test that expects errors of a kernel removes the reports by ``simulated_gpu.reports.clear()``.
 
+Examples
+--------
+A test that uses the fixture::
+
+    @pytest.mark.simulated_gpu(strict=True, schedules=4, advice=False, suppressions=["race:scale.cu:7:an estimate"])
     def test_scale(simulated_gpu):
         kernel = simulated_gpu.compile(Path("scale.cu"), "scale")
         simulated_gpu.launch(Config(1, 32), kernel, given, out)
         assert np.array_equal(out, 2 * given)
-
-An error of a kernel fails the test, and advice is a warning of pytest. An error in the teardown of another fixture is
-an error of the test's teardown. A test also fails if it skips after an error. A mark on a test, class or module changes
-the settings of the device:
-
-    @pytest.mark.simulated_gpu(strict=True, schedules=4, advice=False, suppressions=["race:scale.cu:7:an estimate"])
-
-The mark accepts the arguments of :class:`Device`, and ``advice=False`` omits warnings. A suppression may be a text, as
-on the command line. An unused suppression is a warning. ``simulated_gpu_suppressions = FILE`` in the configuration of
-pytest adds files of suppressions for all tests. The summary of pytest lists the unused suppressions of these files. A
-test that expects errors of a kernel removes the reports by ``simulated_gpu.reports.clear()``.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """Write ``docs/compare_sanitizers.md`` with the reports of the simulator and of compute-sanitizer on wrong kernels.
 
-    python compare_sanitizers.py --results $OUT/compare_sanitizers.jsonl.gz     # on a GPU: some minutes
-    python compare_sanitizers.py --page     # from the recorded results and new findings of the simulator, without a GPU
-
 The script needs compute-sanitizer on PATH, and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Each kernel of
 ``compared_kernels.py``, and its fixed twin, runs without a tool and under each tool, in a separate process. Several
 processes run at a time. The script ends a process that hangs. To record a run, copy its results over the results in
 ``tests/data/``, and then use ``--page``.
+
+Examples
+--------
+    python compare_sanitizers.py --results $OUT/compare_sanitizers.jsonl.gz     # on a GPU: some minutes
+    python compare_sanitizers.py --page     # from the recorded results and new findings of the simulator, without a GPU
 """
 
 from __future__ import annotations

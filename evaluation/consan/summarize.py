@@ -1,6 +1,8 @@
-"""Write results.json from the files that consan_plugin.py wrote: each test, ConSan's message and the rule of PTX.
+"""Write results.json from the files that consan_plugin.py wrote, with each test, ConSan's message and the rule of PTX.
 
-python evaluation/consan/summarize.py TEST_CONSAN.PY VERSION RESULTS.JSON...
+Examples
+--------
+    python evaluation/consan/summarize.py TEST_CONSAN.PY VERSION RESULTS.JSON...
 """
 
 from __future__ import annotations

@@ -6,9 +6,11 @@ The cases are very many launches, allocations of 100 GiB, damaged fat binaries, 
 pointers. A case fails if the command has a traceback or no last sentence, or exceeds the limits. The program itself may
 fail.
 
-    python evaluation/fuzzing/hostile_programs.py [--launches 100000] [--damaged 200] [--seed 1]
-
 The script needs nvcc, and no GPU. 100,000 launches take 12 minutes.
+
+Examples
+--------
+    python evaluation/fuzzing/hostile_programs.py [--launches 100000] [--damaged 200] [--seed 1]
 """
 
 from __future__ import annotations

@@ -1,15 +1,18 @@
 """Insert small synchronization faults into kernels and the device header, and count the faults that the simulator
 finds.
 
+The mutants are those of kernel_mutators.py, on lines that a launch of kernel_subjects.py executes. With --beside, the
+mutants exclude lines that an earlier draw contains. Each mutant runs in a separate process, one at a time, under
+several schedules, and ends after --seconds. Results are JSON, with one result in each line. The module
+kernel_outcomes.py defines a found mutant. The file reasons.txt contains the reason, written by hand, for each mutant
+that is not found.
+
+Examples
+--------
     python mutate_kernels.py run --seed 1 --count 220 --output one.jsonl
     python mutate_kernels.py run --seed 2 --count 110 --output more.jsonl --beside one.jsonl
     python mutate_kernels.py again mutants.jsonl.gz    # the same mutants again
     python mutate_kernels.py summary mutants.jsonl.gz  # the found shares, in total and by mutator
-
-The mutants are those of kernel_mutators.py, on lines that a launch of kernel_subjects.py executes. With --beside, they
-exclude lines that an earlier draw contains. Each mutant runs in a separate process, one at a time, under several
-schedules, and ends after --seconds. Results are JSON, with one result in each line. The module kernel_outcomes.py
-defines a found mutant. The file reasons.txt contains the reason, written by hand, for each mutant that is not found.
 """
 
 from __future__ import annotations

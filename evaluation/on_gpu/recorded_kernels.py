@@ -2,8 +2,10 @@
 
 ``cuda-tma sanitize --record FILE`` writes the files, on any machine. On this GPU, the memory has other addresses, so
 the script changes pointers and tensor maps. The script does not change pointers in memory, so a kernel that follows
-such pointers cannot run. Run this script below ``sanitize --on-gpu``:
+such pointers cannot run. Run this script below ``sanitize --on-gpu``.
 
+Examples
+--------
     python evaluation/on_gpu/recorded_kernels.py FILE...
 """
 

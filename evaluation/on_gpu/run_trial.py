@@ -4,6 +4,8 @@ Each program runs once without the command, and once below ``cuda-tma sanitize -
 launches. Then the script replays the recordings, and compares the reports. The script prints a table, and writes the
 table with the documents into a folder.
 
+Examples
+--------
     python evaluation/on_gpu/run_trial.py --output build/on_gpu
 """
 

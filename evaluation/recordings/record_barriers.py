@@ -1,8 +1,5 @@
 """Record the 64 bits of an mbarrier in every state, on a GPU of compute capability 9.0.
 
-    python record_barriers.py barriers_sm90.jsonl.gz      # half a minute, never more than two
-    python replay_barriers.py barriers_sm90.jsonl.gz      # find the layout in the words, without a GPU
-
 The script needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). While a barrier is in use, its word is
 not in shared memory, and an ordinary load reads the earlier content. ``mbarrier.inval`` writes the word to memory. For
 each operation of a case, the script therefore repeats all preceding operations, invalidates the barrier, and reads its
@@ -15,6 +12,11 @@ if a case did not reach its end, which is the CUDA error or a hang. The result o
 then unknown. Cases that PTX leaves undefined (``undefined``) run in separate processes. There are two more kinds of
 rows. ``contended`` contains words that a thread read by inval while other threads used the barrier. The first row is
 ``device``.
+
+Examples
+--------
+    python record_barriers.py barriers_sm90.jsonl.gz      # half a minute, never more than two
+    python replay_barriers.py barriers_sm90.jsonl.gz      # find the layout in the words, without a GPU
 """
 
 from __future__ import annotations

@@ -2,12 +2,13 @@
 
 The script needs a GPU of compute capability 9.0 or later.
 
-    python record_encodes.py record encodes.jsonl.gz [--cases 60000] [--seed 1] [--allocation-class LARGE]
-    python record_encodes.py compare encodes.jsonl.gz       # compare with check, encode and decode, without a GPU
-
 To record, the script needs only the driver, through ctypes. Both commands need the parts of ``cuda_tma`` that need no
-GPU (installed, or ``PYTHONPATH=.``). Each row of the output contains
+GPU (installed, or ``PYTHONPATH=.``). The section below describes the fields of a row of the output.
 
+The cases are those of ``encode_cases.py``.
+
+Fields of a row
+---------------
 - ``params``: the driver's arguments by name and in its order, and ``kind``: tiled, im2col or im2col_wide. Arrays have
   the length of the rank (less one, less two) where the rank is legal; the driver receives zeros after them;
 - ``result``: the driver's CUresult, 0 if it accepted them;
@@ -16,7 +17,10 @@ GPU (installed, or ``PYTHONPATH=.``). Each row of the output contains
 - ``allocation_class``, if one was requested and the map accepted: the requested class, and the class that the driver
   reports.
 
-The cases are those of ``encode_cases.py``.
+Examples
+--------
+    python record_encodes.py record encodes.jsonl.gz [--cases 60000] [--seed 1] [--allocation-class LARGE]
+    python record_encodes.py compare encodes.jsonl.gz       # compare with check, encode and decode, without a GPU
 """
 
 from __future__ import annotations

@@ -2,11 +2,14 @@
 
 The script needs a GPU of compute capability 9.0.
 
-    python record_faults.py faults_sm90.jsonl.gz      # less than a minute, with a process for each case
-
 The script needs ``cuda.core`` and the parts of ``cuda_tma`` that need no GPU (installed, or ``PYTHONPATH=.``). The
-first row contains the names of the device and the driver. Each other row is a case of ``fault_cases.py``:
+first row contains the names of the device and the driver. Each other row is a case of ``fault_cases.py``, with the
+fields of the section below.
 
+The numbers are those of ``CUresult``. The field ``names`` of the first row contains their names and texts.
+
+Fields of a row
+---------------
 - ``healthy``: the results of a launch and a wait before the case, in the same process, which starts after others have
   failed;
 - ``launch``: the result of the launch; ``found``: the result of the wait for it, or ``"hang"`` after three seconds;
@@ -17,7 +20,9 @@ first row contains the names of the device and the driver. Each other row is a c
 - ``blocking``: the case ran once more with ``CUDA_LAUNCH_BLOCKING=1``;
 - ``ended``, if the process did not end by itself: its last output.
 
-The numbers are those of ``CUresult``. The field ``names`` of the first row contains their names and texts.
+Examples
+--------
+    python record_faults.py faults_sm90.jsonl.gz      # less than a minute, with a process for each case
 """
 
 from __future__ import annotations

@@ -1,17 +1,21 @@
 """Record the effect of TMA stores and reductions on global memory, on a GPU of compute capability 9.0 or later.
 
-    python record_stores.py stores.jsonl.gz [--cases 1500] [--rare 20] [--seconds 240] [--seed 1]
-    python replay_stores.py stores.jsonl.gz        # compare the emulator with the recordings, without a GPU
-
 The script needs ``cuda.bindings`` and NVRTC, and the parts of ``cuda_tma`` that need no GPU (installed, or
-``PYTHONPATH=.``). Each row of the output is a case of ``store_cases.py`` and one of
+``PYTHONPATH=.``). Each row of the output is a case of ``store_cases.py`` with one result.
 
+Cases run in a worker process. After a fault, a new worker continues with the next case.
+
+Fields of a row
+---------------
 - ``memory_sha256`` of all global memory afterwards, ``changed_bytes``, and for small changes ``changed``: base64 of
   zlib of int32 offsets and then the new bytes; a load's shared memory is copied to the start of global memory;
 - ``fault``: the CUDA error that ended the context;
 - ``refused``: the error of the driver's encoder.
 
-Cases run in a worker process. After a fault, a new worker continues with the next case.
+Examples
+--------
+    python record_stores.py stores.jsonl.gz [--cases 1500] [--rare 20] [--seconds 240] [--seed 1]
+    python replay_stores.py stores.jsonl.gz        # compare the emulator with the recordings, without a GPU
 """
 
 from __future__ import annotations

@@ -1,20 +1,24 @@
 """Record the sums and the rounding of tensor cores of compute capability 9.0, by wgmma and mma.sync of every kind of
 types.
 
-    python record_wgmma.py wgmma_sm90.npz      # less than a minute, most of it for compilation
-    python replay_wgmma.py wgmma_sm90.npz      # compare a model with it, without a GPU
-
 The script needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). For each form of ``wgmma_cases.py``,
 the output contains the bits of all results: ``<form>/wgmma`` (blocks, 64, 8), and ``<form>/mma``. The results of
 mma.sync are for the same operands, and are stored as the exclusive or with the results of wgmma. ``facts`` is JSON.
-``facts`` contains the device, a digest of the operands, and the number of results with other bits
+``facts`` contains the device, a digest of the operands, and the number of results with other bits in several variants.
 
+A child process runs the kernels. The script ends the child process after a time limit.
+
+Counts of other results
+-----------------------
 - ``registers``: with A in registers;
 - ``columns``: in the last 8 of 64 columns, with B's 8 columns repeated;
 - ``chained``: for two instructions in one group, compared with two groups that pass their sums through memory;
 - ``again``: in a second run.
 
-A child process runs the kernels. The script ends the child process after a time limit.
+Examples
+--------
+    python record_wgmma.py wgmma_sm90.npz      # less than a minute, most of it for compilation
+    python replay_wgmma.py wgmma_sm90.npz      # compare a model with it, without a GPU
 """
 
 from __future__ import annotations

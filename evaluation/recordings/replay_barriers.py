@@ -1,8 +1,10 @@
 """Find the layout of an mbarrier's word from recordings, without a GPU.
 
-    python replay_barriers.py barriers_sm90.jsonl.gz      # the bits of each field, and undefined cases
-
 ``record_barriers.py`` describes a recording.
+
+Examples
+--------
+    python replay_barriers.py barriers_sm90.jsonl.gz      # the bits of each field, and undefined cases
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Compare recorded TMA stores and reductions with the emulator, without a GPU.
 
-    python replay_stores.py RECORDINGS.jsonl.gz
-
 The script prints the number of agreeing cases of each kind. The script ``record_stores.py`` describes a recording.
+
+Examples
+--------
+    python replay_stores.py RECORDINGS.jsonl.gz
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Compare the recorded sums of tensor cores with the model of ``wgmma_model.py``, without a GPU.
 
+``record_wgmma.py`` describes a recording.
+
+Examples
+--------
     python replay_wgmma.py wgmma_sm90.npz             # the number of equal results of each form and suite
     python replay_wgmma.py wgmma_sm90.npz --search    # the parameters with the most equal results
     python replay_wgmma.py wgmma_sm90.npz --show 3    # some results that differ
-
-``record_wgmma.py`` describes a recording.
 """
 
 from __future__ import annotations

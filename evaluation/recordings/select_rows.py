@@ -1,10 +1,12 @@
 """Select the rows of a recording that the tests keep.
 
-    python select_rows.py encodes|loads|stores RECORDING.jsonl.gz [RECORDING.jsonl.gz ...] TARGET.jsonl.gz
-
 Rows of encodes are grouped by the one rule that they break, or by their kind if the driver accepts them. The script
 keeps the first few rows of each group. Loads and stores are grouped by everything that can change the outcome. The
 script keeps the smallest row of each group without its payload.
+
+Examples
+--------
+    python select_rows.py encodes|loads|stores RECORDING.jsonl.gz [RECORDING.jsonl.gz ...] TARGET.jsonl.gz
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ examples of CUTLASS, which themselves compare with torch. The examples of CUTLAS
 7107b05535f8977f5ecb9d01ee203205b1fd9bc4. The script needs no GPU. A kernel is right if its program ends with status 0,
 without a difference and without an error.
 
+Examples
+--------
     python evaluation/sm100_corpus/run_corpus.py --cutlass ../cutlass --schedules 1 4
     python evaluation/sm100_corpus/run_corpus.py --target sm_120 --cutlass ../cutlass --schedules 1 4
 """

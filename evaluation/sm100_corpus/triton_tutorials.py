@@ -4,6 +4,8 @@ The argument is the folder ``python/tutorials`` of a checkout of Triton. A check
 tutorial, which compares with torch. The functions are `test_op` in tutorial 06, `validate` in
 tutorial 09 and `validate_block_scaled` in tutorial 10.
 
+Examples
+--------
     cuda-tma sanitize --compute-capability 10.0 -- python triton_tutorials.py ../triton/python/tutorials 09/fp16
 """
 

@@ -3,15 +3,17 @@
 The script checks every result.
 
 Each thread has its own tensors and stream. All threads share the package's caches of kernels, configurations, options
-and prepared launches. The script ends with status 1 if a tile was wrong, a thread failed, or memory grew:
-
-    python stress_threads.py --minutes 8
+and prepared launches. The script ends with status 1 if a tile was wrong, a thread failed, or memory grew.
 
 The script prints the memory ten times during the run, and then for each kind of work separately. For comparison, the
 script prints the memory of operations of torch, cuda.core and the driver without the package, which does not count as
 growth. An executable graph of cuda.core leaves 208 bytes, with or without the package's code. An executable graph of
 the driver and the other operations leave no bytes (observed: H200, driver 580, cuda.core 1.2.0). Other users of the GPU
 also change the device's memory, so no other program may use the GPU during the run.
+
+Examples
+--------
+    python stress_threads.py --minutes 8
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The 64-bit matrix descriptor of wgmma, and the addresses of the matrix that the descriptor describes.
 
-All addresses are those of pieces of 16 bytes. A core matrix consists of eight pieces. With a swizzle, eight rows of the
-swizzle's span replace adjacent core matrices. Source: PTX ISA, the sections "Shared Memory Matrix Layout", "Strides"
-and "Matrix Descriptor Format" of wgmma.
+All addresses are those of pieces of 16 bytes. A core matrix consists of eight pieces. With a swizzle, eight rows, each
+as long as the span of the swizzle, replace adjacent core matrices. Source: PTX ISA, the sections "Shared Memory Matrix
+Layout", "Strides" and "Matrix Descriptor Format" of wgmma.
 """
 
 from __future__ import annotations
