@@ -217,7 +217,7 @@ def queued(timer: Timer, settle: Callable[[], object], batch: int = PAIR_CALLS) 
 
 
 def each(timer: Timer, count: int) -> Timer:
-    """Return a timer of one of the `count` equal parts of a call."""
+    """Return a timer for one of the `count` equal parts of a call."""
     return lambda calls: timer(calls) / count
 
 

@@ -1,7 +1,7 @@
 """The speed of the simulator, which runs kernels on this machine's processor, in thread instructions per second.
 
 An instruction that 256 threads execute together counts 256 times. A matrix product (wgmma) of 262,144 multiplications
-counts once for each of its 128 threads, so the rate of a GEMM is that of its products.
+counts once for each of its 128 threads, so the rate of a GEMM is the rate of its products.
 """
 
 from __future__ import annotations

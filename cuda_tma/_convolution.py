@@ -261,7 +261,7 @@ def _each(name: str, value: Any, count: int, least: float = -math.inf) -> tuple[
 def _padding(conv: Convolution, value: Any, dims: int) -> tuple[tuple[int, int], ...]:
     """Return the pair (before, after) of each dimension from any form of padding.
 
-    For "same", an odd pixel comes after the tensor.
+    For "same", an odd pixel of padding is after the tensor.
     """
     if isinstance(value, str):
         if value not in ("valid", "same"):

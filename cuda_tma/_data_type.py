@@ -88,7 +88,7 @@ class Element:
 
     @property
     def chunk_elements(self) -> int:
-        """The number of elements of which each row of the box must have a multiple.
+        """The length of each row of the box, in elements, must be a multiple of this number.
 
         Without interleave, the innermost coordinate must also be a multiple of this number.
         """

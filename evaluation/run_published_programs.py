@@ -2,7 +2,7 @@
 
 The file published_programs.json lists the clones and the programs, with the text that each program must print, and the
 classes and reasons of listed errors. A folder contains the clones, each with the name of its repository. Programs of
-C++ need nvcc and curand's headers. The figures of each program become a row of published_results.json, of which
+C++ need nvcc and curand's headers. The figures of each program become a row of published_results.json, from which
 `write_evidence.py` makes a page.
 
 Each Python program needs its runtime in the Python that runs this script.

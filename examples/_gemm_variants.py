@@ -120,8 +120,8 @@ def microseconds(variant, problem, multiprocessors):
 def choose(problem, multiprocessors):
     """Return the fastest variant for a product.
 
-    If one side of C is much longer, prefer, among equal variants, those in which few clusters load the operand of that
-    side, and then those whose rows are along that side.
+    If one side of C is much longer, prefer, among equal variants, a variant in which few clusters load the operand of
+    that side, and then a variant whose rows are along that side.
     """
     m, n = problem[:2]
 

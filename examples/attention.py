@@ -5,12 +5,10 @@ Q and the output are (batch, heads, queries, d), and K and V are (batch, kv head
 equal number of heads. In causal attention, each query attends to one key fewer than the next query, and the last query
 to all keys. The kernel also returns the logarithm of each query's sum of exponentials, as float32.
 
-One CTA runs on each multiprocessor, and takes tasks in sequence. A task is some queries of a head, and their keys.
-
-    a thread                  loads Q before its task, and K and V into two rings, whenever a stage is free
-    two or three warpgroups   have 64 queries each. Q @ K.T of the next keys runs while the exponentials of the
-                              preceding keys are the weights of V. The warpgroups take turns at the tensor cores: one
-                              computes exponentials while another multiplies
+One CTA runs on each multiprocessor, and takes tasks in sequence. A task is some queries of a head, and their keys. One
+thread loads Q before its task, and loads K and V into two rings whenever a stage is free. Two or three warpgroups have
+64 queries each. Q @ K.T of the next keys runs while the exponentials of the preceding keys are the weights of V. The
+warpgroups take turns at the tensor cores: one computes exponentials while another multiplies.
 """
 
 import itertools

@@ -2,9 +2,8 @@
 conv2d.
 
 Every output pixel is a row of a matrix with a column for each filter tap and channel. An im2col load makes a part of
-this matrix: 128 output pixels by 64 channels of one tap, in the layout that the tensor cores read.
-
-    output (pixels, filters) = im2col(image) (pixels, taps * channels) @ weights (filters, taps * channels).T
+this matrix: 128 output pixels by 64 channels of one tap, in the layout that the tensor cores read. The output is the
+product of this matrix, (pixels, taps * channels), and of the transposed weights, (filters, taps * channels).
 
 Tensors are bf16 and channels-last. The images are (N, H, W, C), the weights (K, R, S, C), and the output (N, P, Q, K),
 which is a matrix of N * P * Q rows. C is a multiple of 64, and K is 256.
@@ -14,8 +13,8 @@ The tensor map contains the convolution's stride, and the box of pixels at which
 the next pixels, across the ends of rows and images. `Offsets` move all of these pixels to one tap of the window. Pixels
 outside the image read as zero. Therefore neither padding nor a tile that ends in another image needs a branch.
 
-The kernel is that of gemm.py. The kernel has pairs of CTAs that share the weights by multicast. Each CTA has a thread
-that loads, and two warpgroups that multiply. The page docs/kernels.md lists the gain of each part.
+The program uses the kernel of gemm.py. The kernel has pairs of CTAs that share the weights by multicast. Each CTA has a
+thread that loads, and two warpgroups that multiply. The page docs/kernels.md lists the gain of each part.
 """
 
 from functools import partial

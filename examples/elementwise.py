@@ -6,9 +6,10 @@ accesses 512 contiguous bytes of a row. `cases` asserts that this layout is CuTe
 (4,4):(4,1))` for float. The identity tensor of the tile contains the coordinates of each element; the coordinates are
 the mask of the tails.
 
-`add_tma` leaves the tails to TMA, which loads zeros beyond an edge and stores nothing there. TMA needs rows of a
-multiple of 16 bytes, so `cases` pads the rows of its tensors. `add` has no such limit: if the rows are not a multiple
-of 16 bytes, it accesses single elements. Both kernels read each byte once, so TMA saves no work in this example.
+`add_tma` leaves the tails to TMA, which loads zeros beyond an edge, and stores nothing beyond the edge. TMA needs rows
+of a multiple of 16 bytes, so `cases` pads the rows of its tensors. `add` has no such limit: if the rows are not a
+multiple of 16 bytes, it accesses single elements. Both kernels read each byte once, so TMA saves no work in this
+example.
 """
 
 from functools import partial

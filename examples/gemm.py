@@ -4,13 +4,10 @@
 A is (M, K), B is (N, K) and C is (M, N), with contiguous rows. K and N are multiples of 8, because rows have multiples
 of 16 bytes. M is free. Beyond the edges, loads read zeros, and stores write nothing. Accumulators are float32.
 
-One CTA runs on each multiprocessor, and computes several tiles of C in sequence:
-
-    a thread          loads A and B into a ring of stages, 64 elements of K each, whenever a stage is free
-    two warpgroups    multiply loaded stages: each has half of the tile, 64 x 256 sums, in its registers. Meanwhile
-                      they round the preceding tile, swizzle it in shared memory, and store it by TMA
-
-The page docs/kernels.md lists the gain of each optimization of the kernel.
+One CTA runs on each multiprocessor, and computes several tiles of C in sequence. One thread loads A and B into a ring
+of stages, 64 elements of K each, whenever a stage is free. Two warpgroups multiply loaded stages. Each warpgroup has
+half of the tile, 64 x 256 sums, in its registers. Meanwhile the warpgroups round the preceding tile, swizzle it in
+shared memory, and store it by TMA. The page docs/kernels.md lists the gain of each optimization of the kernel.
 """
 
 from functools import partial

@@ -3,8 +3,8 @@
 C is (M, N) with contiguous rows. A (M, K) and B (N, K) have contiguous rows or columns. Contiguous extents are
 multiples of 8, because TMA requires 16 bytes. Other extents are free. The bias is a row of N. Accumulators are float32.
 
-The kernel is that of gemm.py, with variables in place of its constants. The variables are the size of a tile, the CTAs
-that share loads, the exchange of rows and columns of C, and the number of CTAs that divide K. The module
+The kernel is the kernel of gemm.py, with variables in place of its constants. The variables are the size of a tile, the
+CTAs that share loads, the exchange of rows and columns of C, and the number of CTAs that divide K. The module
 _gemm_variants.py chooses the numbers for a size.
 """
 

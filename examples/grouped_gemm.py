@@ -9,9 +9,9 @@ does not wait for them. The kernel makes the schedule: each CTA computes the row
 Three maps are made once, for any routing. Loads may reach into the next expert's rows, but stores must not. The map
 of the output therefore contains each row 64 times, so that a store may end at any row (Rows).
 
-The kernel is that of gemm.py with exchanged operands. The kernel multiplies weights by tokens, so that the tokens, from
-1 to 2000, are on the side of the tile that has 16 widths. Some tiles in flight wait for memory, and other tiles for the
-tensor cores.
+The kernel is the kernel of gemm.py with exchanged operands. The kernel multiplies weights by tokens, so that the
+tokens, from 1 to 2000, are on the side of the tile that has 16 widths. Some tiles in flight wait for memory, and other
+tiles for the tensor cores.
 """
 
 import itertools

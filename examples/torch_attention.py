@@ -1,4 +1,4 @@
-"""Make attention an operator of torch, in a model that trains, with the kernel of attention.py.
+"""Define attention as an operator of torch, in a model that trains, with the kernel of attention.py.
 
 The operator returns the output and the logarithm of each query's sum of exponentials, from which torch's own operators
 compute the gradient. With a simulated GPU, it also accepts CPU tensors.

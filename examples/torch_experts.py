@@ -1,4 +1,4 @@
-"""Make the products of a mixture of experts an operator of torch, in a model that trains, with the kernel of
+"""Define the products of a mixture of experts as an operator of torch, in a model that trains, with the kernel of
 grouped_gemm.py.
 
 The numbers of tokens of the experts stay on the device, in eager mode and under torch.compile. With a simulated GPU,

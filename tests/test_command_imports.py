@@ -37,7 +37,7 @@ def imports(source: str) -> Iterator[tuple[str, str]]:
 
 
 def private(source: str) -> set[tuple[str, str]]:
-    """Return the private modules and names of the package that a source imports, except the permitted ones."""
+    """Return the private modules and names of the package that a source imports, except permitted names."""
     return {
         (module, name)
         for module, name in imports(source)

@@ -95,7 +95,7 @@ def test_parts_are_one_record_together(tmp_path, monkeypatch):
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """Return a git repository with two files, of which RESULTS.md covers one."""
+    """Return a git repository with two files; RESULTS.md covers one of the files."""
     monkeypatch.setattr(results, "ROOT", tmp_path)
     monkeypatch.delenv("CUDA_TMA_COMMIT", raising=False)
     for name in ("cuda_tma/a.py", "docs/b.md"):

@@ -66,8 +66,9 @@ def _shown(kind: str) -> str:
 
 
 def _without_folders(text: str) -> str:
-    """Replace paths by names, and remove line numbers of headers. The page is then independent of the folder and of the
-    length of the headers.
+    """Replace paths by names, and remove line numbers of headers.
+
+    The page then depends on neither the folder nor the length of the headers.
     """
     return re.sub(r"(\.cuh):\d+", r"\1", re.sub(r"\S*/(\w+\.cuh?:)", r"\1", text))
 

@@ -1,4 +1,4 @@
-"""Empty kernels of Triton, which must be in a file of their own. Only the measurement of Triton imports this module."""
+"""Empty kernels of Triton, which must be in a separate file. Only the measurement of Triton imports this module."""
 
 import triton
 

@@ -3,7 +3,8 @@
 Kernels that only move data are timed in turns. For kernels that keep the tensor cores busy, the GPU reduces its clock
 after a short time to stay within its power limit. These kernels have two figures.
 
-Before short kernels, the GPU waits while Python queues the launches. Otherwise the time would be that of Python.
+Before short kernels, the GPU waits while Python queues the launches. Otherwise the measured time would be the time of
+Python.
 
 Regimes
 -------

@@ -108,7 +108,7 @@ def _gpu_options(arguments: argparse.Namespace) -> dict[str, Any]:
 def sources_of(launch: Launched) -> Sources:
     """Return the files whose lines a finding may show.
 
-    The files are those in the working directory, and those of the script that launches.
+    The files are in the working directory, or belong to the script that launches.
     """
     at = launch.launched_at
     folder = os.path.dirname(at.file) if at is not None else ""

@@ -110,7 +110,7 @@ def _begins(text: bytes, at: int) -> bool:
 def _read(candidates: list[str], found: dict[str, bytes]) -> Iterator[tuple[bytes, str]]:
     """Yield all candidate files that exist and were not read before, each with its folder.
 
-    The candidates after the first one are necessary, because ``#include_next`` reads the second one.
+    The candidates after the first candidate are necessary, because ``#include_next`` reads the second candidate.
     """
     for path in candidates:
         if path in found:

@@ -88,7 +88,7 @@ def _longest(name: str) -> float:
     """Return an upper bound on the number of characters of a demangled name.
 
     A reference expands to an earlier part of the name, and a pack repeats a pattern for each of its arguments. The
-    bound multiplies the characters of the name by the number of repetitions of each earlier part.
+    bound is the number of characters of the name, times the number of repetitions of each earlier part.
     """
     if len(name) > MANGLED_CHARACTERS:
         return float("inf")

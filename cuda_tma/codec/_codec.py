@@ -29,7 +29,7 @@ _WORD = 0xFFFFFFFF
 
 
 class _Step(NamedTuple):
-    """A field in a fast form: the mask and shift of each piece, and the position of its value in the parameters."""
+    """A field in a fast form: the mask and shift of each piece, and the position of the value in the parameters."""
 
     codes: dict[int, int]
     values: dict[int, int]
@@ -57,7 +57,7 @@ def _step(field: Field) -> _Step:
 
 
 class _Layout:
-    """The table for one mode and rank in a fast form.
+    """The table of fields for one mode and rank, in a form that is fast to use.
 
     Scalars precede arrays, and each array has its length.
     """

@@ -66,7 +66,7 @@ class Window:
 
 @lru_cache(maxsize=64)
 def _chunk_order(swizzle: int, size: int) -> np.ndarray | None:
-    """Return the chunk of linear memory that each chunk of `size` bytes of swizzled memory contains."""
+    """Return, for each chunk of `size` bytes in swizzled memory, the chunk of linear memory with the same content."""
     if not pattern(swizzle).xors:
         return None
     chunk = _chunk_bytes(swizzle)

@@ -110,7 +110,7 @@ class Comparison:
         return side_by_side_svg(next(self._lines()), sides)
 
     def __str__(self) -> str:
-        """Return the comparison as text: the number of elements that differ, the first ones, and the conversion."""
+        """Return the comparison as text: the number of elements that differ, the first of them, and the conversion."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:

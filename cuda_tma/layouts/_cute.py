@@ -74,7 +74,7 @@ def thread_value_layout(layout: Any, shape: tuple[int, int], name: str = "", bit
 
 
 def atom_layout(name: str, operand: str) -> ElementLayout:
-    """Return the layout of an operand of one of the library's atoms (``tensor_layouts.atoms_nv``).
+    """Return the layout of an operand that an atom of the library has (``tensor_layouts.atoms_nv``).
 
     Parameters
     ----------

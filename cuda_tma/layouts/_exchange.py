@@ -14,7 +14,7 @@ _MOST_LISTED = 32
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The conversion of registers from the layout of the write to the layout of the read.
+    """The conversion of registers from the layout that is written to the layout that is read.
 
     Attributes
     ----------

@@ -2,8 +2,8 @@
 
 A warp has 16 rows, and lane i has elements of rows i / 4 and i / 4 + 8. The next warp has the next 16 rows. The sources
 are PTX ISA 9.0, "Register Fragments for wgmma.mma_async.m64nNk16", "Matrix Fragments for mma.m16n8k16" and the sections
-after each, "ldmatrix" and "stmatrix". Tests compare these fragments with the simulator's MMA, which is bit-identical to
-that of an H200.
+after each, "ldmatrix" and "stmatrix". Tests compare these fragments with the simulator's MMA, whose results are
+bit-identical to those of an H200.
 """
 
 from __future__ import annotations

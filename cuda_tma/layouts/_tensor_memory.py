@@ -109,7 +109,7 @@ class Fragment(NamedTuple):
     def _of_addresses(self, offset: Grid) -> np.ndarray:
         """Return the lane, the column and the part of each element.
 
-        The low bits of the offset of a narrow value are its part of the column.
+        In the offset of a narrow value, the low bits select its part of the column.
         """
         each = 32 // (self.bits * self.packed)
         address = offset // each + self.layout.base

@@ -52,7 +52,7 @@ def other_elements(map_type: MapType, dtype: str) -> TensorMapError:
 
 
 def im2col_tensor(where: str, map_type: MapType, given: object) -> TensorMapError:
-    """Refuse a tensor for an im2col map.
+    """Refuse a tensor as the argument for an im2col map.
 
     The map's corners follow from a convolution, not from the kernel's tile.
     """

@@ -369,7 +369,7 @@ def replacement_address(address: int, alignment: int) -> TensorMapError:
 
 
 def foreign_map(argument: int, own: tuple[int, int], launch: tuple[int, int]) -> TensorMapError:
-    """Refuse a map whose device or context is not that of the launch."""
+    """Refuse a map from another device or context than that of the launch."""
     return TensorMapError(
         f"argument {argument}: the descriptor was made on device {own[0]} in context {own[1]:#x}, and the launch is on "
         f"device {launch[0]} in context {launch[1]:#x}; a tensor map is valid in its own context. Make it while that "

@@ -28,7 +28,7 @@ _W128_PIXELS = 128  # The mode im2col::w::128 ignores pixels_per_column (PTX ISA
 
 
 def chunk_elements(data_type: int) -> int:
-    """Return the number of elements of which each row of the box must have a multiple.
+    """Return the number of elements of which the length of each row of the box must be a multiple.
 
     Without interleave, the innermost coordinate must also be a multiple of the unit.
 
@@ -55,7 +55,7 @@ def _bits(params: Params) -> int:
 
 
 def bytes_along(params: Params, elements: Any) -> Any:
-    """Return the bytes of a number (or array of numbers) of elements of dimension 0, or of slices with interleave."""
+    """Return the bytes of a number (or array of numbers) of elements of dimension 0, or with interleave of slices."""
     return elements * (slice_bytes(params) * 8 or _bits(params)) // 8
 
 
@@ -242,7 +242,10 @@ def box_index(extents: Sequence[int], index: Sequence[int]) -> tuple[int, ...]:
 
 
 def linear_offset(params: Params, index: Sequence[int]) -> int:
-    """Return the byte offset of an element before swizzling. The `index` is that of :func:`smem_offset`."""
+    """Return the byte offset of an element before swizzling.
+
+    The argument `index` has the same meaning as in :func:`smem_offset`.
+    """
     extents = box_extents(params)
     index = box_index(extents, index)
     if not all(0 <= i < n for i, n in zip(index, extents, strict=True)):

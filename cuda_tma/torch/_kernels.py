@@ -103,7 +103,7 @@ def _describe(
 ) -> KernelParameters:
     """Return the parameters, without offsets, in place of a kernel.
 
-    The signature of this function is that of ``compile``.
+    This function has the same signature as ``compile``.
     """
     asked = request(source, name, target=_TARGETS[0], defines=defines, options=options, constants=constants)
     compiled = _compiled(asked)

@@ -243,7 +243,7 @@ def work(cubin: str, which: str, begin: int) -> None:
 
 
 def rows_of(cubin: str, which: str, begin: int = 0) -> list[dict]:
-    """Return the rows of a separate process, and the reason if the process was ended."""
+    """Return the rows of a separate process, and the reason if the script ended the process."""
     nothing = {"undefined": which, "operations": []}
     if time.monotonic() > _END:
         return [{**nothing, "ended": "not begun: the time was up"}]

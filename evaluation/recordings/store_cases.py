@@ -150,7 +150,10 @@ def _known(rng) -> dict:
 
 
 def _negative(rng) -> dict:
-    """Make one coordinate negative. In im2col mode, this coordinate is that of the channels or of the image."""
+    """Make one coordinate negative.
+
+    In im2col mode, this coordinate is the coordinate of the channels or of the image.
+    """
     op, data_type = _any(rng)
     p = (tiled if rng.random() < 0.7 else im2col)(rng, data_type)
     at = start(rng, p)

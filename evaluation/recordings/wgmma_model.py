@@ -60,8 +60,9 @@ def adder_of(form: Form) -> Adder:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Numbers:
-    """The numbers significand * 2**last, with a sign, infinite numbers, and NaNs. `exponent` is that of the bit before
-    the point.
+    """The numbers significand * 2**last, with a sign, infinite numbers, and NaNs.
+
+    `exponent` is the exponent of the bit before the point.
     """
 
     negative: np.ndarray

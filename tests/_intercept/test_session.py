@@ -47,7 +47,7 @@ def test_the_progress_line_appears_only_on_a_terminal(capsys, monkeypatch, termi
 
 
 class Notes(Events):
-    """A recorder of the number of schedules of each launch, and of the notes."""
+    """A recorder of the notes, and of each launch's number of schedules."""
 
     def __init__(self) -> None:
         self.schedules: list[int] = []

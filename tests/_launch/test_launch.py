@@ -75,7 +75,7 @@ def test_streams(launch, driver):
 
 
 def test_the_first_contexts_function_is_launched(driver):
-    """In an unknown context, or in a context other than the first one, launch() uses the context-free kernel."""
+    """In an unknown context, or in a context other than the first context, launch() uses the context-free kernel."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [])
     kernel = core.Kernel.from_handle(handle)

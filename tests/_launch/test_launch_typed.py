@@ -115,8 +115,9 @@ def test_numbers_that_the_kernel_would_take_for_others(driver, kernel, stream, d
 
 
 def test_a_block_is_aligned_for_the_encoder(driver, stream, device_tensor):
-    """The driver documents that the tensorMap of cuTensorMapEncodeTiled is aligned to 64 bytes. The test covers both
-    small parameter blocks, which are on the stack, and larger ones."""
+    """The driver documents that the tensorMap of cuTensorMapEncodeTiled is aligned to 64 bytes.
+
+    The test covers small parameter blocks, which are on the stack, and larger parameter blocks."""
     tensor = device_tensor((64, 128))
     for count in (1, 3, 7, 8, 20):
         taken = compiled_kernel(driver, "i", *[TILE] * count, sizes=(4, *[128] * count))

@@ -34,7 +34,7 @@ def doors():
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("inference", [False, True])
 def test_negative_views_are_refused(dtype, inference):
-    """The package refuses negative views of any dtype, also dense ones, and ones that torch does not treat as views."""
+    """The package refuses all negative views, including dense views, and views that torch does not treat as views."""
     with torch.inference_mode(inference):
         negative = torch._neg_view(torch.ones(16, 16).to(dtype))
     for tensor in (negative, negative.detach(), negative[2:], negative.view(-1)[:8], negative[:1]):

@@ -1,6 +1,6 @@
 """Kernels whose result PTX leaves undefined, or whose access PTX forbids, each with the result of an H200.
 
-``python -m tests.gpu.fact_kernels NAME`` runs one kernel in a process of its own, because some kernels end the context.
+``python -m tests.gpu.fact_kernels NAME`` runs one kernel in a separate process, because some kernels end the context.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ class Machine:
         return self.get("out", len(places) * count).reshape(len(places), count)
 
     def launch_pair(self, kernels, count, grid):
-        """Run two launches, of which the second may begin before the first has ended."""
+        """Run two launches; the second launch may begin before the first launch has ended."""
         arguments = (self.nowhere, Places(), self.buffers["memory"], self.buffers["bytes"], self.buffers["out"], count)
         for kernel, early in zip(kernels, (False, True), strict=True):
             config = LaunchConfig(grid=grid, block=128, programmatic_stream_serialization=early)

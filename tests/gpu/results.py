@@ -1,6 +1,9 @@
-"""The record of a run of tests/gpu, RESULTS.md. CI has no GPU, so this file is the evidence, and names the tested
-commit.
+"""The record of a run of tests/gpu, RESULTS.md.
 
+CI has no GPU, so this file is the evidence, and names the tested commit.
+
+Examples
+--------
 python -m tests.gpu.results             list the files that have changed since the commit in RESULTS.md
 python -m tests.gpu.results commit      print the current commit, with "-dirty" if there are uncommitted changes
 python -m tests.gpu.results write PART ...  write it from runs of parts of the tests, at the same time or one after the

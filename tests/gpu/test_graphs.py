@@ -125,7 +125,7 @@ def test_a_node_of_another_graph_is_refused(definition, stream):
 
 
 def test_arguments_are_read_back(definition, device, publish):
-    """The test reads the arguments of an added node, and of captured launches of this package and of cuda.core."""
+    """The test reads the arguments of an added node, and those of captured launches by the package and by cuda.core."""
     x, out = random(), zeros(17, dtype=torch.uint64)
     descriptor = map_of(x)
     prepared = cuda_tma.prepare(kernel("put"), ONE, descriptor, out, -7)

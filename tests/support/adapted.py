@@ -56,7 +56,7 @@ def _finding(finding: Any) -> dict[str, Any]:
 
 
 def ran(script: Path, schedules: int = 2, timeout: float = 300, **environment: str) -> Ran:
-    """Run a script in a process of its own."""
+    """Run a script in a separate process."""
     done = _started([str(script), str(schedules)], timeout, environment)
     return Ran(done.returncode, done.stdout, done.stderr, **_results(script))
 

@@ -82,7 +82,7 @@ def name_of(capsule):
 
 
 class ExchangeAPI(ctypes.Structure):
-    """The C structure DLPackExchangeAPI, of which the package calls one function."""
+    """The C structure DLPackExchangeAPI; the package calls one of its functions."""
 
     _fields_ = (
         ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("previous", ctypes.c_void_p),

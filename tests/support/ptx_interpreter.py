@@ -120,8 +120,7 @@ def _text(opcode: str, operands: Iterable[Value]) -> str:
 
 
 def _value(operand: str, registers: Mapping[str, Value]) -> Value:
-    """Return the value of an operand, in which values replace the registers, and in which the sum [address + offset] is
-    computed."""
+    """Return an operand with values in place of its registers, and with the sum [address + offset] computed."""
     if re.fullmatch(r"-?(?:0[xX][0-9a-fA-F]+|\d+)", operand):
         return int(operand, 0)
     if operand in registers:

@@ -51,7 +51,9 @@ def replayed(
 def compared_replay(
     launch: RecordedLaunch, *, seed: int = 0, trace: bool = False, order: str = "early", **settings: Any
 ) -> tuple[Report, Comparison | None]:
-    """Run a recorded launch as :func:`replayed` does. If a GPU ran the launch, compare the memory with that of the GPU.
+    """Run a recorded launch as :func:`replayed` does.
+
+    If a GPU ran the launch, compare the memory with the memory of the GPU.
 
     A difference of the memory becomes a finding of the report.
     """

@@ -29,7 +29,7 @@ RUNTIMES = (
 
 
 class Hook(MetaPathFinder):
-    """An import hook that calls `loaded` with the name of a module of `names` after the import of the module."""
+    """An import hook that calls `loaded` after the import of a module of `names`, with the module's name."""
 
     def __init__(self, names, loaded):
         self._names, self._loaded = set(names), loaded

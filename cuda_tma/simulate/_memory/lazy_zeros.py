@@ -1,4 +1,4 @@
-"""Large arrays of zeros, of which a launch writes few pages."""
+"""Large arrays of zeros, in which a launch writes few pages."""
 
 from __future__ import annotations
 

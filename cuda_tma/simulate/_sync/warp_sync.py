@@ -244,7 +244,7 @@ def _lanes_of(here: np.ndarray, missing: np.ndarray, width: int) -> np.ndarray:
 
 
 def _of_warps(absent: Sequence[Standing], waiting: np.ndarray) -> list[Standing]:
-    """Return the places of absent lanes, of which only lanes in the warps of the waiting lanes remain."""
+    """Return the places of absent lanes, without lanes outside the warps of the waiting lanes."""
     return [each._replace(lanes=each.lanes[np.isin(each.lanes // WARP, waiting // WARP)]) for each in absent]
 
 

@@ -60,5 +60,5 @@ def rows_of_scales(
 
 
 def quarters_of(block: Block) -> tuple[np.ndarray, np.ndarray]:
-    """Return the quarters of the lanes of a block of sums, [quarters], and the rows of each, [quarters, 32]."""
+    """Return the quarters with the lanes of a block, [quarters], and the rows in each quarter, [quarters, 32]."""
     return block.lanes[::ROWS_OF_CELLS] // ROWS_OF_CELLS, np.arange(len(block.lanes)).reshape(-1, ROWS_OF_CELLS)

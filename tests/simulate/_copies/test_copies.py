@@ -1,5 +1,6 @@
-"""Tests of asynchronous copies on the simulator. The results of each form equal those of NumPy and of the emulator, in
-each order of completion."""
+"""Tests of asynchronous copies on the simulator.
+
+For each form and each order of completion, the results equal those of NumPy and of the emulator."""
 
 from __future__ import annotations
 

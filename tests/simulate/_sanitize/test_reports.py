@@ -1,5 +1,4 @@
-"""Tests that the complete reports of the kernels of all kinds and of public bugs equal those of
-``tests/data/reports``."""
+"""Tests that the reports for all kinds of findings and for public bugs equal the files of ``tests/data/reports``."""
 
 import pytest
 

@@ -232,7 +232,7 @@ class Clocks:
         return self.rows[ORDERED, lanes, lanes % self.threads]
 
     def tick(self, lanes: Lanes) -> None:
-        """Begin a new epoch in each lane, so that later accesses differ from earlier ones."""
+        """Begin a new epoch in each lane, so that later accesses differ from earlier accesses."""
         self._together.clear()
         here = as_array(lanes)
         at = here if len(here) > 1 else int(here[0])  # Indexing by an integer takes a quarter of the time.

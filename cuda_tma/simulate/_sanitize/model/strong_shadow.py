@@ -111,7 +111,7 @@ class StrongShadow:
         return past._replace(which=at), "size" if reaches[at] else "scope"
 
     def apart_at_once(self, these: AreaCells, scope: int) -> PriorAccess | None:
-        """Return the last strong write of a step if it is outside the scope of another strong write of the step."""
+        """Return the last strong write of a step if the scope of another strong write in the step excludes it."""
         if scope == GPU or these.area.strong is None:
             return None
         row, width = these.area.strong.row(WRITES), self._clocks.threads if scope == CLUSTER else self._lanes_of_cta

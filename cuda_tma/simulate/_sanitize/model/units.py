@@ -18,7 +18,7 @@ _BITS = {"f16x2": 32, "bf16x2": 32, "bf16": 16, "b128": 128}
 
 
 def unit_bytes_of(program: Program, space: str = "shared") -> int:
-    """Return the size in bytes of the smallest access in all functions of a kernel, at most that of an mbarrier."""
+    """Return the bytes of the smallest access in all functions of a kernel, but at most those of an mbarrier."""
     sizes = [
         size
         for code in program.codes.values()

@@ -137,7 +137,7 @@ class RemoteUseAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RemoteLoadAfterExit(Violation):
-    """A load from another CTA that precedes that CTA's end only by a relaxed arrival at the cluster's barrier."""
+    """A load from a CTA whose end follows the load only through a relaxed arrival at the cluster's barrier."""
 
     KIND, RULE, IS_ADVICE = "early-exit", "lifetime", True
     REMEDY = (
