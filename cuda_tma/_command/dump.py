@@ -79,7 +79,8 @@ def _prefixed_words(words: tuple[str, ...]) -> bytes:
     size = _WORD_BYTES.get(len(words), 0)
     longest = max(map(len, words))
     if not size < longest <= 2 * size:
-        raise _unreadable(f"the longest of {_count(words)} with 0x has {longest} digits, so they are not 128 bytes")
+        has = f"{longest} digit{'s' * (longest > 1)}"
+        raise _unreadable(f"the longest of {_count(words)} with 0x has {has}, so they are not 128 bytes")
     return b"".join(int(word, 16).to_bytes(size, "little") for word in words)
 
 

@@ -43,7 +43,7 @@ TENSOR = ["--shape", "4x4", "--box", "4x4"]
             ["check", "--shape", "4x4"],
             "pass --box; for im2col, pass --channels, --pixels, and --kernel-size or both --lower-",
         ),
-        (["check", "--shape", "4x4", "--channels", "4"], "pass --box, or for im2col"),
+        (["check", "--shape", "4x4", "--channels", "4"], "pass --box; for im2col"),
         (
             ["check", *TENSOR, "--stride", "8x1"],
             "--stride does not fit --box, which makes the map tiled: leave one of",
