@@ -65,7 +65,7 @@ def write(path: str | os.PathLike[str], data: str | bytes) -> None:
 
 
 def _handle(path: str | os.PathLike[str], flags: int) -> int:
-    """Return a file descriptor whose open does not wait, and whose reads and writes wait."""
+    """Return a file descriptor that is opened without waiting; its reads and writes wait."""
     others = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     handle = os.open(path, flags | others, 0o666)
     try:

@@ -4,8 +4,8 @@ A case is (name, ours, rivals, flops, moved_bytes). `ours` and the values of the
 same result. `flops` is the number of floating-point operations of the problem, or 0 if the problem only moves data.
 `moved_bytes` counts every input and every output once. Examples yield cases from generators, which check every element
 of the last results when the caller requests the next case. The caller may run a case any number of times, as `python -m
-benchmarks kernels` does to time the case. An example may have `RIVALS`, which maps names to functions that make such
-callables from the operands. Callers may add rivals.
+benchmarks kernels` does to time the case. An example may have `RIVALS`, which maps names to functions that make rivals
+from the operands. Callers may add rivals.
 """
 
 import argparse

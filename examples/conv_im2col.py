@@ -8,7 +8,7 @@ product of this matrix, (pixels, taps * channels), and of the transposed weights
 Tensors are bf16 and channels-last. The images are (N, H, W, C), the weights (K, R, S, C), and the output (N, P, Q, K),
 which is a matrix of N * P * Q rows. C is a multiple of 64, and K is 256.
 
-The tensor map contains the convolution's stride, and the box of pixels at which windows can start, which begins at
+The tensor map contains the convolution's stride, and the box of pixels at which windows can start. The box begins at
 -padding. In a load, `Coordinates` are the start of the window of the first output pixel. The TMA unit continues with
 the next pixels, across the ends of rows and images. `Offsets` move all of these pixels to one tap of the window. Pixels
 outside the image read as zero. Therefore neither padding nor a tile that ends in another image needs a branch.

@@ -7,8 +7,8 @@ accesses 512 contiguous bytes of a row. `cases` asserts that this layout is CuTe
 the mask of the tails.
 
 `add_tma` leaves the tails to TMA, which loads zeros beyond an edge, and stores nothing beyond the edge. TMA needs rows
-of a multiple of 16 bytes, so `cases` pads the rows of its tensors. `add` has no such limit: if the rows are not a
-multiple of 16 bytes, it accesses single elements. Both kernels read each byte once, so TMA saves no work in this
+of a multiple of 16 bytes, so `cases` pads the rows of its tensors. `add` does not have this limit: if the rows are not
+a multiple of 16 bytes, `add` accesses single elements. Both kernels read each byte once, so TMA saves no work in this
 example.
 """
 

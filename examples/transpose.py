@@ -7,8 +7,8 @@ CTAs in order as others end.
 
 The accesses have no bank conflicts. Lane l of a warp reads 16 bytes of row l. Rows are 128 bytes apart, which is the
 width of all 32 banks. In a plain tile, all lanes would therefore use the same 4 banks. SWIZZLE_128B moves the 16 bytes
-to another place in each of 8 successive rows, and hardware serves 8 such lanes at a time. Then 32 lanes write
-consecutive words. The function `cases` asserts both properties.
+to another place in each of 8 successive rows, and hardware serves 8 lanes with successive rows at a time. Then 32 lanes
+write consecutive words. The function `cases` asserts both properties.
 """
 
 from functools import partial

@@ -116,7 +116,7 @@ def test_every_dtype_by_its_name_and_by_its_type(name, monkeypatch):
 
 def test_a_name_unknown_to_numpy_is_looked_up_in_ml_dtypes(monkeypatch):
     """NumPy has names such as bfloat16 only after an import of ml_dtypes, which the package imports only when it needs
-    such a name."""
+    one of these names."""
 
     def dtype(value):
         if value == "bfloat16":

@@ -19,7 +19,7 @@ COLUMNS = 2
 
 
 def draw(comparisons: Sequence[Comparison], path: Path) -> None:
-    """Write an SVG of the tables, if there is a measurement."""
+    """Write an SVG of the tables, if the tables contain a measurement."""
     shown = [comparison for comparison in comparisons if _measured(comparison)]
     if not shown:
         return

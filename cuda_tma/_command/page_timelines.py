@@ -1,4 +1,4 @@
-"""The timelines of a page, for which each launch with findings runs again with a trace."""
+"""The timelines of a page, which are drawn from a second run, with a trace, of each launch with findings."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Memory that a program has not freed at its end, as findings. The option ``--leak-check full`` of memcheck also
-reports such memory.
+"""Memory that a program has not freed at its end, as findings.
+
+The option ``--leak-check full`` of memcheck also reports memory that is not freed.
 
 The findings are advice, because a program may intentionally keep its memory until its end, and memcheck reports leaks
 only on request. The library writes the leaks as the last step of a process (``libcuda/memory/leaks.c``), with the texts

@@ -266,7 +266,7 @@ def begin(options: Options, sink: Sink) -> Session:
 
 
 def current() -> Session | None:
-    """Return the session of this process, which has begun in the process, or which the command started for it."""
+    """Return the session of this process, which began in this process, or in the command that started this process."""
     folder = os.environ.get(VARIABLE)
     if not _sessions and folder:
         begin(read_options(Path(folder)), Journal(Path(folder)))

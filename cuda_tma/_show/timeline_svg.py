@@ -306,7 +306,7 @@ def _ends_of(track: Track) -> Iterator[tuple[tuple[int, int, int], tuple[int, in
 
 
 def _bar(span: Span, scale: Scale, *, label: float | None = None, **attributes: object) -> str:
-    """Return a rectangle with its details. Add its label if there is room."""
+    """Return a rectangle with its details. Add the label of the rectangle if there is room."""
     place = scale.place(span.begin, span.end)
     if span.source in scale.marked:
         attributes |= {"stroke": _MARK, "stroke_width": 2}

@@ -120,7 +120,7 @@ def _diff_stored(a: bytes, b: bytes) -> tuple[FieldDifference, ...]:
 def _stored_table(raw: bytes) -> tuple[Field, ...]:
     """Return the fields of the bytes' mode and rank.
 
-    If the mode has no such rank, return the fields of its highest rank.
+    If the mode does not have this rank, return the fields of the mode's highest rank.
     """
     rank = stored_value(raw, RANK) + RANK.bias
     if stored_value(raw, IM2COL):
@@ -243,7 +243,7 @@ def field_words(params: Params) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
 
 
 def _words_of(field: Field, raw: bytes, params: Params) -> str:
-    """Return the value of one field as text, or ``"absent"`` if the mode or the rank has no such field."""
+    """Return the value of one field as text, or ``"absent"`` if the mode or the rank does not have this field."""
     if field is IM2COL:
         return "im2col" if isinstance(params, Im2colParams) else "tiled"
     if field is RANK:

@@ -22,9 +22,9 @@ types, the ``128B_ATOM_*`` swizzles, im2col wide, `gather4` and `scatter4` follo
 verified on hardware. Comments in the code mark behavior that is assumed by analogy.
 
 The functions refuse a tensor map that the driver always refuses, with the violations that :func:`cuda_tma.check`
-reports. With ``check=False``, the functions emulate such a map. The emulator computes the verdict, and all other facts
-that depend only on the map, once for all maps that differ only in the address. The emulator therefore runs thousands of
-loads a second.
+reports. With ``check=False``, the functions emulate a map that the driver always refuses. The emulator computes the
+verdict, and all other facts that depend only on the map, once for all maps that differ only in the address. The
+emulator therefore runs thousands of loads a second.
 """
 
 from ._load import Tile, gather4, load

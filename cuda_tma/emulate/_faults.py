@@ -49,8 +49,8 @@ def check_alignment(params: Params, innermost: int) -> None:
     """Raise a fault for an innermost coordinate whose byte offset is not a multiple of 16.
 
     The rule was observed with driver 580 and sm_90 for loads, stores and reductions, tiled and im2col. For packed
-    types, the rule is documented, but was not observed. Interleaved layouts have no such rule, because their innermost
-    coordinate counts slices of 16 or 32 bytes.
+    types, the rule is documented, but was not observed. This rule does not hold for interleaved layouts, because their
+    innermost coordinate counts slices of 16 or 32 bytes.
     """
     multiple = chunk_elements(params.data_type)
     if params.interleave or innermost % multiple == 0:

@@ -175,7 +175,7 @@ def _counted(counts: list[tuple[int, str]]) -> str:
 def _changes(written: ElementLayout, read: ElementLayout, shift: int, columns: int) -> list[str]:
     """Return the layouts whose rows must change to have `columns` elements.
 
-    The result is empty if a layout cannot have such rows.
+    The result is empty if a layout cannot have rows of this length.
     """
     found = []
     for verb, layout, moved in (("write", written, 0), ("read", read, shift)):

@@ -200,9 +200,9 @@ def check_fits(size_bytes: int) -> None:
 def tx_bytes(params: Params) -> int:
     """Return the bytes that one load delivers, which is the number for ``mbarrier.expect_tx``.
 
-    The number includes out-of-bounds elements, because the load fills them, but not the gaps between rows. For packed
-    types, it includes the data without the gaps of ``ALIGN16B`` (not verified on hardware). The number does not include
-    a halo of im2col wide.
+    The number includes out-of-bounds elements, because the load fills these elements, and excludes the gaps between
+    rows. For packed types, it includes the data without the gaps of ``ALIGN16B`` (not verified on hardware). The number
+    does not include a halo of im2col wide.
 
     >>> tx_bytes(TiledParams(data_type=T.BFLOAT16, global_address=0, global_dim=(512, 512), global_strides=(1024,),
     ...                      box_dim=(64, 64), element_strides=(1, 1), swizzle=3))

@@ -1,6 +1,6 @@
 """The function of an operator of one kernel, which is derived from the kernel's parameters.
 
-A user could also write and decorate such a function. The fake function omits ``config`` and ``values``.
+A user could also write and decorate this function. The fake function omits ``config`` and ``values``.
 """
 
 from __future__ import annotations

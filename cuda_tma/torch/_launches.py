@@ -219,6 +219,6 @@ def _device_of(arguments: Sequence[Any]) -> int:
 
 
 def _as_numpy_reads(value: Any) -> Any:
-    """View 8-bit floats as bytes, because NumPy has no such types."""
+    """View 8-bit floats as bytes, because NumPy has no 8-bit floating-point types."""
     is_narrow = isinstance(value, torch.Tensor) and value.dtype.itemsize == 1 and value.dtype.is_floating_point
     return value.view(torch.uint8) if is_narrow else value

@@ -1,4 +1,4 @@
-"""Random files of recorded launches, which are right, or which have changed values, PTX or bytes."""
+"""Random files of recorded launches; some files are right, and others have changed values, PTX or bytes."""
 
 from __future__ import annotations
 

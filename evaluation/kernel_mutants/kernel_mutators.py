@@ -90,7 +90,7 @@ KEEPS_ORDER = {"change_stage", "change_iterations", "change_mask", "change_bytes
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change by `mutator`, in which `new` replaces the characters `start` to `end` in the lines `line` to `last`."""
+    """A change by `mutator`; in lines `line` to `last`, `new` replaces the characters `start` to `end`."""
 
     line: int
     start: int

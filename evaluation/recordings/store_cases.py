@@ -1,4 +1,4 @@
-"""Random TMA stores and reductions for ``record_stores.py``, which are documented, or which may fault.
+"""Random TMA stores and reductions for ``record_stores.py``; some are documented, and others may fault.
 
 A case contains ``params`` (driver order, ``global_offset`` in place of the address), ``coordinates``, and ``op``
 ("store", a reduction, or "load"). The fields ``values`` and ``smem_seed`` determine the bytes in global and shared

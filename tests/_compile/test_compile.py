@@ -268,8 +268,9 @@ def test_the_kernel_is_kept(device, folder, compilations):
 
 
 def test_a_deadline_is_a_macro_and_the_kernel_is_armed(device, folder, compilations, monkeypatch):
-    """A kernel with a deadline keeps its source for the report of a hang. Each such kernel is compiled again, because
-    each needs a separate module."""
+    """A kernel with a deadline keeps its source for the report of a hang.
+
+    Each kernel with a deadline is compiled again, because each of these kernels needs a separate module."""
     armed = []
     monkeypatch.setattr(door, "arm", lambda *given: armed.append(given))
     source = 'extern "C" __global__ void k() { static_assert(CUDA_TMA_WATCHDOG_MS == 500 && N == 3, ""); }'

@@ -1,4 +1,4 @@
-"""Tests of the pytest fixture for kernels, with which a launch with an error fails its test."""
+"""Tests of the pytest fixture for kernels; a launch with an error fails its test."""
 
 from __future__ import annotations
 

@@ -96,8 +96,8 @@ MOST_STEPS, MOST_READS = 6, 5
 
 
 def program_of(seed: int) -> Program:
-    """Return a sequence in which each instruction form has the same probability, which no strategy of Hypothesis
-    provides."""
+    """Return a sequence in which each instruction form has the same probability; no strategy of Hypothesis provides
+    this."""
     random = Random(seed)
     picks = [
         (random.randrange(len(forms())), tuple(random.randrange(64) for _ in range(MOST_READS)))

@@ -13,7 +13,7 @@ __all__ = ["install"]
 
 
 def install(patches: Patches, backend: Any) -> None:
-    """Make the stage for machine code return the PTX. Store such kernels separately in Triton's cache."""
+    """Make the stage for machine code return the PTX. Store the resulting kernels separately in Triton's cache."""
     from triton.compiler import ASTSource
 
     patches.replace(backend, "add_stages", _stages(backend.add_stages))

@@ -144,4 +144,4 @@ class _Utils:
         return self._device.multiprocessor_count
 
     def set_printf_fifo_size(self, size: int) -> None:
-        """Do nothing, because the output of a launch has no such limit."""
+        """Do nothing, because the simulator does not limit the output of a launch in this way."""

@@ -89,7 +89,7 @@ def _changed(raw: bytes, field: str, dimension: int | None, value: int) -> bytes
 
     All other bits stay the same. A dimension beyond the rank of the map also has fields, which apply if the rank
     increases. A kernel may replace these fields (measured on an H200, with global_dim 2 to 4 and global_stride 3 of a
-    map of rank 2). CUTLASS replaces such fields for each group of a GEMM (cute/arch/copy_sm90_desc.hpp).
+    map of rank 2). CUTLASS replaces fields beyond the rank for each group of a GEMM (cute/arch/copy_sm90_desc.hpp).
     """
     mode = type(codec.decode(raw))
     row = RANK if field == "rank" else _row(mode, field, dimension)

@@ -136,7 +136,7 @@ def observe(
 def _is_of_the_system(group: Group[Loading], piece: Piece, by: Instruction) -> bool:
     """Return whether a library accesses shared memory that the system reserves.
 
-    The library itself orders such accesses.
+    The library itself orders its accesses to the reserved memory.
     """
     if piece.space != "shared" or by.opcode[0] == "atom":
         return False

@@ -154,8 +154,7 @@ class Mbarriers:
         state = f"in phase {known.phase}, with {known.pending} of {known.count} arrivals missing"
         return (
             f"mbarrier.init initializes {self.name(position)}, which is already an mbarrier, {state}. Initialize it "
-            "once, in one thread, or first execute mbarrier.inval (PTX ISA, mbarrier.init: otherwise the behavior is "
-            "undefined)"
+            "once, in one thread, or first execute mbarrier.inval (PTX ISA, mbarrier.init: otherwise it is undefined)"
         )
 
     def invalidate(self, position: int, by: Instruction) -> None:

@@ -5,8 +5,8 @@ have released enough. Source: PTX ISA 9.0, "Miscellaneous Instructions: setmaxnr
 registers at the launch. With ``__launch_bounds__(384, 1)`` each thread has 168 registers: 65536 / 384, rounded down to
 a multiple of 8. With ``__launch_bounds__(384, 1)``, requests of 224, 224 and 80 registers are a deadlock, because 528
 is more than 504 (NVIDIA developer forums, "About setmaxnreg"). On the simulator, other warps can use the registers of
-warps that have ended. NVIDIA does not document the use of such registers, and the simulator reports no finding for a
-kernel that relies on it.
+warps that have ended. NVIDIA does not document the use of registers of ended warps, and the simulator reports no
+finding for a kernel that relies on this use.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ register of a sum before the wait, the written value is lost, because the produc
 of A is overwritten before the wait, all bits of the sums are 1, which is a NaN or -1.
 
 A read before the group is committed, without a wait since the product, receives the sums. Triton adds partial sums by
-such reads (`max_num_imprecise_acc`), and ptxas 13.4 inserts the missing wait (message C7517 of ptxas).
+reads before the commit (`max_num_imprecise_acc`), and ptxas 13.4 inserts the missing wait (message C7517 of ptxas).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Tests of functions of the CUDA device runtime. Only a PTX text that declares such a function receives its
-definition."""
+"""Tests of functions of the CUDA device runtime.
+
+Only a PTX text that declares a function of the device runtime receives the definition of the function."""
 
 from __future__ import annotations
 

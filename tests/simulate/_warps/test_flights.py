@@ -1,5 +1,6 @@
-"""Tests of accesses to the registers of a wgmma before its wait. Each such access is a finding, and a read returns a
-wrong value."""
+"""Tests of accesses to the registers of a wgmma before its wait.
+
+Each access before the wait is a finding, and a read returns a wrong value."""
 
 from __future__ import annotations
 

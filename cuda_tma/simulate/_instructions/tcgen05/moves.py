@@ -1,7 +1,7 @@
 """The instructions ``tcgen05.ld`` and ``tcgen05.st``, which move data between tensor memory and registers.
 
 Loads and stores take effect at once. A compiler may use the registers of a load before the wait, because a true
-dependency orders such uses (PTX ISA, "tcgen05.ld"). The instruction tcgen05.wait orders all other accesses, and an
+dependency orders these uses (PTX ISA, "tcgen05.ld"). The instruction tcgen05.wait orders all other accesses, and an
 observer checks that a kernel executes this wait.
 """
 

@@ -2,8 +2,8 @@
 
 By the PTX ISA, ``bar.warp.sync`` orders the accesses of a warp's threads. The threads also wait for each other at
 ``shfl.sync``, ``ldmatrix`` or ``wgmma``, but these instructions order no accesses ("Causality Order"). In DeepGEMM and
-CUTLASS, one lane arrives for its whole warp after such an instruction. Hardware keeps the order of the accesses, so a
-finding of this kind is advice.
+CUTLASS, one lane arrives for its whole warp after one of these instructions. Hardware keeps the order of the accesses,
+so a finding of this kind is advice.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COVERED = "commit_group"
 class Collectives:
     """The last instructions at which the lanes of each warp waited for each other without an order of memory.
 
-    If no lane releases its clock between two such instructions, the record contains only the later instruction.
+    If no lane releases its clock between two of these instructions, the record contains only the later instruction.
     """
 
     def __init__(self, geometry: Geometry, clocks: Clocks, collector: FindingCollector):

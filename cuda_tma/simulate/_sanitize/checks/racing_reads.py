@@ -97,8 +97,8 @@ class RacingReads:
     def is_confirmed(self, load: Instruction) -> bool:
         """Return whether each thread writes the loaded bytes next by an atom.cas that compares the loaded value.
 
-        A loop of atom.cas begins with such a load (CUDA C++ Programming Guide, "Atomic Functions"). The loaded value
-        may be old, because atom.cas then returns the present value.
+        A loop of atom.cas begins with a load of this kind (CUDA C++ Programming Guide, "Atomic Functions"). The loaded
+        value may be old, because atom.cas then returns the present value.
         """
         return self._confirmed.get(id(load), False)
 
