@@ -91,8 +91,8 @@ class Callable:
 FUNCTIONS = {
     "the first parameter of the function is missing": lambda: None,
     "the first parameter of the function is x": lambda x: x,
-    "is not a function of def": Callable(),
-    "functools.partial.* is not a function of def": functools.partial(Callable.__call__, None),
+    "is not defined by def": Callable(),
+    "functools.partial.* is not defined by def": functools.partial(Callable.__call__, None),
 }
 
 

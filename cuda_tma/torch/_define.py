@@ -128,7 +128,7 @@ def _without_launch(definition: Definition) -> Callable[..., Any]:
     """Return the function without the parameter ``launch``, because torch takes the arguments from the signature."""
     function = definition.real
     if not isinstance(function, FunctionType):
-        raise TypeError(f"{definition.name}: {function!r} is not a function of def. Remedy: call it in such a function")
+        raise TypeError(f"{definition.name}: {function!r} is not defined by def. Remedy: wrap it in a function")
     signature = inspect.signature(function)
     parameters = [*signature.parameters.values()]
     if not parameters or parameters[0].name != "launch":
