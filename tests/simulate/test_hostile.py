@@ -255,7 +255,7 @@ def test_a_stride_that_no_map_holds():
     before = map_.copy()
     (finding,) = gpu.launch(simulate.Config(1, 1), gpu.compile(source, "k"), map_).errors
     assert (finding.kind, finding.source[0].line) == ("misaligned", 3)
-    assert "global_stride 0 by 100 bytes, but the map can store only a multiple of 16, such as 96" in finding.message
+    assert "global_stride 0 to 100 bytes, but the map can store only a multiple of 16, such as 96" in finding.message
     np.testing.assert_array_equal(map_, before)
 
 

@@ -185,6 +185,6 @@ def _message(instruction: Instruction, gone: int, is_disputed: bool) -> str:
     remedy = "" if is_barrier else ", or compute a mask of the lanes that arrive by __ballot_sync() before the branch"
     effect = ". From compute capability 7.0 on, the wait completes when that lane ends" if is_disputed else ""
     return (
-        f"{what} wait at {name}, and {lane} bypasses the instruction until it ends: {rule} (PTX ISA, "
+        f"{what} wait at {name}, and {lane} bypasses the instruction and then ends: {rule} (PTX ISA, "
         f'"{".".join(instruction.opcode[:2])}"){effect}. Remedy: put the instruction outside of the branch{remedy}'
     )

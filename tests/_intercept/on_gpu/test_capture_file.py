@@ -53,8 +53,8 @@ def test_an_outcome_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("parts", "text"),
     [
-        ([], "a head of 0 bytes"),
-        ([part(LAUNCH, b"short")], "a head of 5 bytes"),
+        ([], "the head of a captured launch has 0 bytes"),
+        ([part(LAUNCH, b"short")], "the head of a captured launch has 5 bytes"),
         ([part(LAUNCH, launch((3, 1, 1)))], "not a multiple of the cluster"),
         ([part(LAUNCH, launch()), part(PLACES, struct.pack("<2I", 0, 8))], "exceed its block of 0 bytes"),
         ([part(LAUNCH, launch()), part(MEMORY, b"short")], "has no address"),

@@ -38,7 +38,7 @@ def test_lanes_that_bypass_a_barrier(target, after, kinds):
     assert [each.kind for each in found] == kinds
     if kinds:
         assert found[0].ptx_line == text[: text.index("bar.warp")].count("\n") + 1
-        assert "lane 0 of the warp continues after it" in found[0].message
+        assert "lane 0 of the warp bypasses the instruction" in found[0].message
 
 
 LATE = """.version 9.0

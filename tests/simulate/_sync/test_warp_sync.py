@@ -96,7 +96,7 @@ def is_found(findings: tuple[simulate.Finding, ...], words: str, line: int) -> b
 @pytest.mark.parametrize("name", PARTS)
 def test_lanes_that_pass_by_are_an_error(name):
     found = launched(PARTS[name])
-    words = "completes with a part of a warp" if name == "bar.sync of a count" else "continues after it"
+    words = "completes with a part of a warp" if name == "bar.sync of a count" else "bypasses the instruction"
     assert is_found(found, words, line_of(PARTS[name])), found
 
 
@@ -110,7 +110,7 @@ def test_lanes_that_pass_by_and_only_end_are_advice(name):
 
 def test_a_strict_device_reports_them_as_errors():
     found = reported(ENDS["a branch"], strict=True).errors
-    assert is_found(found, "continues after it", line_of(ENDS["a branch"])), found
+    assert is_found(found, "bypasses the instruction", line_of(ENDS["a branch"])), found
 
 
 @pytest.mark.parametrize("name", TWINS)

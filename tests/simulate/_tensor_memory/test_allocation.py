@@ -158,4 +158,4 @@ def test_a_warp_of_fewer_threads_moves_no_lanes():
     report, _ = run(body, 7)
     (finding,) = report.errors
     assert finding.kind == "tensor-memory"
-    assert "a warp of 7 threads executes tcgen05.ld (PTX ISA: the instruction moves 32 lanes" in finding.message
+    assert "a warp of 7 threads executes tcgen05.st (PTX ISA: the instruction moves 32 lanes" in finding.message
