@@ -7,11 +7,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+from tests.support.forked import run_forked
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "cuda_tma" / "_intercept" / "libcuda" / "libcuda.so"
@@ -64,15 +65,8 @@ def run_below(folder: Path, *command: str, schedules: int = 2) -> Ran:
     """Run ``cuda-tma sanitize`` in a folder, with a given command as the checked program."""
     options = ["--json", "out.json", "--schedules", str(schedules)]
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, "-m", "cuda_tma", "sanitize", *options, "--", *command],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = run_forked("sanitize", *options, "--", *command, folder=folder, environment=environment, seconds=600)
     answer = json.loads((folder / "out.json").read_text("utf-8"))
     launches, leaks = [], []
     for launch in answer["launches"]:

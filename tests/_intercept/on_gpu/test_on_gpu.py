@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from cuda_tma._command import cli
 from tests._intercept.libcuda.conftest import BEGINNING
+from tests.support.forked import run_forked
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = """
@@ -72,17 +72,10 @@ launch(function, 64, third)
 def run_on_gpu(folder: Path, text: str, *options: str) -> dict:
     """Run a script on the stand-in for a GPU, and return the JSON document of the command."""
     (folder / "script.py").write_text(BEGINNING + text, "utf-8")
-    command = [sys.executable, "-m", "cuda_tma", "sanitize"]
-    gpu = [*command, "--schedules", "1", "--", "python", "script.py"]
-    done = subprocess.run(
-        [*command, "--on-gpu", "--schedules", "2", "--json", "out.json", *options, "--", *gpu],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    gpu = [sys.executable, "-m", "cuda_tma", "sanitize", "--schedules", "1", "--", "python", "script.py"]
+    given = ["--on-gpu", "--schedules", "2", "--json", "out.json", *options, "--", *gpu]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = run_forked("sanitize", *given, folder=folder, environment=environment, seconds=120)
     assert done.returncode == 1, done.stdout + done.stderr
     return json.loads((folder / "out.json").read_text("utf-8"))
 
