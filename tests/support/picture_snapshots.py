@@ -20,6 +20,7 @@ from cuda_tma.layouts import _picture
 from cuda_tma.layouts._element_layout import ElementLayout
 from cuda_tma.layouts._picture import Side, side_by_side_svg
 from tests._show._plot import IM2COL, PARAMS
+from tests.support.traced_kernel import tracks
 
 FOLDER = Path(__file__).parents[1] / "data" / "pictures"
 CTA = (0, 1, 0)
@@ -112,6 +113,7 @@ def figures() -> Iterator[str]:
 PICTURES = {
     "timeline.svg": lambda: lines_of(timeline_svg(CHART, 900, frozenset(["k.cu:7", "k.cu:20"]), has_styles=False)),
     "timeline_live.txt": live_rows,
+    "tracks.txt": tracks,
     "layouts.svg": layouts,
     "figures.txt": lambda: "\n".join(figures()) + "\n",
 }
