@@ -58,6 +58,8 @@ LAUNCH = ("--kernel", "k", "--grid", "1", "--block", "32", "--arg", "0")
         (("sanitize", "--on-gpu", "--configurations", 1 << 31, "--", "true"),
          "--configurations 2147483648 is not a positive number of 31 bits"),
         (("sanitize", "--", "./program"), "./program cannot be run: Exec format error"),
+        (("sanitize", "--", "./nothing"), "the program ./nothing does not exist"),
+        (("sanitize", "--", "program"), "the program program does not exist; did you mean ./program?"),
         (("sanitize", "--"), "no program follows -- (see cuda-tma sanitize --help)"),
         (("sanitize", "k.ptx", "--", "true"), "k.ptx names a FILE, and a program follows --; leave one of them out"),
     ],
