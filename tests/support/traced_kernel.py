@@ -77,8 +77,8 @@ def lines_of(timeline: simulate.Timeline) -> Iterator[str]:
     for track in timeline.tracks:
         yield f"{track.kind} {track.name!r} of {track.block}, {track.begin} to {track.end}"
         for span in track.spans:
-            vain = " in vain" * span.in_vain
-            yield f"  {span.kind} {span.begin} to {span.end}{vain}, {span.size_bytes} bytes: {span.label}"
+            end = ", never complete" * span.in_vain
+            yield f"  {span.kind} {span.begin} to {span.end}{end}, {span.size_bytes} bytes: {span.label}"
             yield from (f"    {line}" for line in f"{span.source}\n{span.detail}".splitlines() if line)
         for step, arrivals, tx in (*track.levels[:8], *track.levels[8:][-3:]):
             yield f"  from {step}: {arrivals} arrivals, {tx} bytes"
