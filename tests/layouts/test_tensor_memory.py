@@ -78,6 +78,18 @@ def test_two_elements_of_16_bits_are_in_each_column():
     expected = np.stack([rows, 32 + columns // 2, columns % 2], axis=-1)
     assert np.array_equal(places(STORE), expected)
     assert np.array_equal(places("tmem:bf16:(128,128):(131072,1)+32"), expected)
+
+
+def test_elements_of_4_and_6_bits():
+    """A column has eight packed elements of e2m1, or four bytes with an element of e3m2 each."""
+    rows, columns = np.indices((128, 64))
+    printed = "tmem.a:tensor<ptr<f4E2M1FN, tmem, align<16>> o ((128,64),1,1):((64,1),0,0)>"
+    for name, each in (
+        ("tmem.a:e2m1:((128,64),1,1):((64,1),0,0)", 8),
+        (printed, 8),
+        ("tmem:e3m2:(128,64):(262144,1)", 4),
+    ):
+        assert np.array_equal(places(name), np.stack([rows, columns // each, columns % each], axis=-1))
     assert layouts.layout(STORE).said(5, 3) == "lane 5, column 33, half 1"
     assert layouts.layout("tmem:e4m3x4:(128,4):(65536,1)").said(5, 7) == "lane 5, column 1, quarter 3"
 
