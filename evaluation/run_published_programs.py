@@ -39,7 +39,8 @@ OPTIONS = {
     "cutlass": (*USUAL, "-I{cutlass}/include", "-I{cutlass}/tools/util/include", "-I{cutlass}/examples/common"),
     "cccl": (
         *USUAL,
-        "-xcu",
+        "-x",
+        "cu",
         "-include",
         "{cccl}/libcudacxx/test/libcudacxx/force_include.h",
         "-I{cccl}/libcudacxx/include",
