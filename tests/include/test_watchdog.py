@@ -51,6 +51,8 @@ def test_every_use_of_it_is_removed(without_watchdog):
 @pytest.mark.parametrize(("source", "target"), [case for case in kernels() if case.values[1] == "sm_90a"])
 def test_without_the_macro_the_ptx_is_the_same(source, target, without_watchdog):
     """The test compares PTX, because equal PTX gives equal machine code."""
+    # The kernel of grouped_gemm has a loop for each width. Its first four of sixteen loops contain all of its waits.
+    source = source.replace("WIDEST = 256", "WIDEST = 64")
     # The source now contains the variables of a header, some of which are unused.
     unused = "#pragma nv_diag_suppress 177\n"
     stripped = unused + with_headers(source, without_watchdog)
