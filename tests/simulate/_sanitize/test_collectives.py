@@ -30,12 +30,12 @@ __device__ unsigned long long matrix(const void* tile) {  // core matrices, 128 
 }
 
 extern "C" __global__ void k(const __grid_constant__ TensorMap map, int* out) {
-    __shared__ alignas(1024) unsigned short a[4096], b[4096];
+    __shared__ alignas(1024) unsigned short a[1024], b[1024];
     __shared__ alignas(128) int shared[256];
     __shared__ alignas(128) int rows[128];
     __shared__ Barrier empty, full;
     const int t = threadIdx.x, lane = t % 32;
-    for (int i = t; i < 4096; i += blockDim.x) a[i] = b[i] = 0;
+    for (int i = t; i < 1024; i += blockDim.x) a[i] = b[i] = 0;
     if (t < 128) shared[t] = shared[t + 128] = t, rows[t] = t;
     if (t == 0) { empty.init(4); full.init(1); fence_barrier_init(); }
     fence_proxy_async();
