@@ -1,6 +1,7 @@
 """A fake driver and fake device tensors, for the tests that need no GPU."""
 
 import gc
+import os
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,7 @@ import cuda_tma
 from cuda_tma._cuda import driver as _driver
 from cuda_tma._read.dlpack import describe_tensor
 from cuda_tma.simulate._device import device as simulated
+from cuda_tma.simulate._device import schedules
 from tests.support.fake_driver import FakeDriver
 from tests.support.launching import CONFIG, HANDLES, ForeignStream, kernel_name
 
@@ -56,10 +58,16 @@ def pytest_collection_finish():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _compile_once():
-    """Compile a kernel once for all tests of this process that run it on a simulated device."""
+def _share_the_work():
+    """Compile a kernel once for all tests of this process that run it on a simulated device.
+
+    The workers of pytest-xdist use all cores, so a launch in a worker does not fork a process for each schedule. A fork
+    of a worker copies hundreds of MB.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simulated, "run_compiler", lru_cache(256)(simulated.run_compiler))
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            patch.setattr(schedules, "cores", lambda: 1)
         yield
 
 

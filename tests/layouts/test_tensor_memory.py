@@ -226,11 +226,11 @@ def test_elements_of_two_widths_are_not_compared():
     ],
 )
 def test_refusals(name, message):
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(ValueError) as caught:
         layouts.layout(name)
     assert message in str(caught.value)
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 0.5
 
 
 def test_the_help_has_the_forms_of_tensor_memory(capsys):
