@@ -56,6 +56,7 @@ DEFINITIONS = {
     "no effect": ({"outputs": {}}, "neither outputs nor mutates_args"),
     "twice": ({"mutates_args": ["y"]}, "'y' is both in outputs and in mutates_args"),
     "no function": ({"outputs": {"y": 3}}, r"outputs\['y'\] is 3. Remedy: pass like"),
+    "a number": ({"outputs": {"factor": like("x")}}, "parameter 'factor' of kernel scale is float, not a tensor"),
     "no dict": ({"outputs": ["y"]}, r"outputs is \['y'\]. Remedy: pass a dict"),
     "no signature": ({"outputs": {"y": torch.empty_like}}, r"outputs\['y'\] is <built-in .* whose parameters are unkn"),
     "config": ({"config": lambda size: None}, "config uses 'size'"),

@@ -293,6 +293,8 @@ def test_zero_sizes():
     total = torch.ones(0)
     assert add_rows(torch.rand(5, 0), total, False).shape == (0,)
     assert torch.equal(add_rows(torch.rand(0, 40), torch.ones(40), False), torch.zeros(40))
+    with pytest.raises(RuntimeError, match="argument 'x' has dtype torch.float16"):
+        scale(torch.rand(0, 64).half(), 2.0)
 
 
 # ---- kept objects ----

@@ -132,6 +132,12 @@ def _check_names(name: str, parameters: KernelParameters, given: Mapping[str, It
 
 
 def _check_types(parts: _Parts) -> None:
+    for each in (*parts.outputs, *parts.workspace):
+        if parts.parameters[each].type in ("integer", "float", "bool"):
+            raise TypeError(
+                f"{parts.name}: parameter {each!r} of kernel {parts.parameters.kernel} is "
+                f"{parts.parameters[each].type}, not a tensor. Remedy: values={{{each!r}: function of the arguments}}"
+            )
     for each in parts.arguments:
         if _annotation(parts, each) is None:
             of = parts.parameters[each].type
@@ -157,7 +163,8 @@ def _function(parts: _Parts, *, is_fake: bool) -> Callable[..., Any]:
     scope["_may_have_elements"] = _may_have_elements
     of_arguments = [parts.parameters[each] for each in parts.arguments]
     scope["_check"] = lambda *arguments: check(parts.name, of_arguments, arguments)
-    body, checked = _body(parts, scope, is_fake), f"_check({', '.join(parts.arguments)})"
+    checked = f"_check({', '.join(parts.arguments)})"
+    body = _body(parts, scope, checked, is_fake)
     if is_fake:
         lines = [checked, *body]
     else:  # The check runs only after an error, because it takes time.
@@ -168,7 +175,7 @@ def _function(parts: _Parts, *, is_fake: bool) -> Callable[..., Any]:
     return function
 
 
-def _body(parts: _Parts, scope: dict[str, Any], is_fake: bool) -> list[str]:
+def _body(parts: _Parts, scope: dict[str, Any], checked: str, is_fake: bool) -> list[str]:
     """Return the lines that create tensors, launch the kernel and return the outputs.
 
     Add the functions that the lines call to the scope.
@@ -191,6 +198,8 @@ def _body(parts: _Parts, scope: dict[str, Any], is_fake: bool) -> list[str]:
     )
     lines.append(f"if {has_elements}:")
     lines.append(f"    {_LAUNCH}({config}, _kernel, {arguments})")
+    if not is_fake:  # Without a launch, no other code checks the arguments.
+        lines += ["else:", f"    {checked}"]
     lines.append(f"return {', '.join(parts.outputs) or None}")
     return lines
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import resource
+import sys
 import time
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -248,33 +250,37 @@ def empty_operator():
 
 
 def growth(call):
-    """Return the growth of GPU memory of torch, of other allocations, and of the process over calls with new
-    tensors."""
+    """Return the growth over calls with new tensors: torch's GPU memory, all GPU memory, the process, and the blocks of
+    Python."""
     for _ in range(CALLS // 10):
         call(rand(33, 64), 2.0)
     torch.cuda.synchronize()
     gc.collect()
-    before = torch.cuda.memory_allocated(), -torch.cuda.mem_get_info()[0], peak_bytes()
+    before = torch.cuda.memory_allocated(), -torch.cuda.mem_get_info()[0], resident_bytes(), sys.getallocatedblocks()
     for _ in range(CALLS):
         call(rand(33, 64), 2.0)
     torch.cuda.synchronize()
     gc.collect()
-    after = torch.cuda.memory_allocated(), -torch.cuda.mem_get_info()[0], peak_bytes()
+    after = torch.cuda.memory_allocated(), -torch.cuda.mem_get_info()[0], resident_bytes(), sys.getallocatedblocks()
     return [now - then for now, then in zip(after, before, strict=True)]
 
 
-def peak_bytes():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def resident_bytes():
+    """Return the memory of the process now. Its largest value would contain the memory of earlier tests."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def test_memory(publish):
     empty, library = empty_operator()
     theirs, ours = growth(empty), growth(scale)
-    publish(f"torch operator: {CALLS} calls grow GPU memory by {ours[0]} and {ours[1]}, the process by {ours[2]} bytes")
+    names = "torch's GPU memory", "all GPU memory", "the process (bytes)", "Python (blocks)"
+    grown = "; ".join(f"{name} {one} and {other}" for name, one, other in zip(names, ours, theirs, strict=True))
+    publish(f"torch operator: growth in {CALLS} calls, ours and an empty operator's: {grown}")
     assert ours[0] == theirs[0] == 0
     assert ours[1] <= max(theirs[1], 0)
-    # The allocator of Python takes 100 bytes for each call.
+    # An object of 100 bytes for each call would take a megabyte, and one block for each call.
     assert ours[2] <= max(theirs[2], 0) + 2**20
+    assert ours[3] <= max(theirs[3], 0) + CALLS // 20
     library._destroy()
 
 
@@ -291,7 +297,7 @@ def microseconds(call):
 
 def test_the_cost_of_a_call(publish):
     """The test compares the time of a call with the sum of two parts: an empty operator that allocates the output, and
-    the launch."""
+    the launch on torch's current stream. The suite torch_operator of the benchmarks shows each part."""
     empty, library = empty_operator()
     x, kernel, config = rand(32, 32), kernels.scale(cuda_tma.compile), cuda_tma.LaunchConfig(grid=1, block=32)
     fixed = operator("cuda_tma_gpu_tests::fixed", kernels.scale, outputs={"y": like("x")}, config=config)
