@@ -1,9 +1,9 @@
-"""Run kernels of Triton, TileLang and CuTe DSL for sm_100 or sm_120 on the simulator, and compare with NumPy.
+"""Run kernels of Triton, TileLang, CuTe DSL and CUTLASS for sm_100 or sm_120 on the simulator, and compare with NumPy.
 
 The versions are triton 3.9.0, tilelang 0.1.15, nvidia-cutlass-dsl 4.8.1 and torch 2.13.0+cpu. CuTe DSL's kernels are
 examples of CUTLASS, which themselves compare with torch. The examples of CUTLASS need a checkout of
 7107b05535f8977f5ecb9d01ee203205b1fd9bc4. The script needs no GPU. A kernel is right if its program ends with status 0,
-without a difference and without an error.
+without a difference and without an error. ``--build`` is a folder for the programs of CUTLASS that nvcc compiles.
 
 Examples
 --------
@@ -22,6 +22,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from cutlass_programs import PROGRAMS, built
+
 HERE = Path(__file__).resolve().parent
 _KERNEL = "cute/blackwell/kernel"
 _TUTORIAL = "cute/blackwell/tutorial/tutorial_gemm"
@@ -35,9 +37,8 @@ _TYPES = "--a_dtype {} --b_dtype {} --sf_dtype {} --sf_vec_size {}"
 _NVFP4 = _TYPES.format("Float4E2M1FN", "Float4E2M1FN", "Float8E4M3FN", 16)
 _MXFP4 = _TYPES.format("Float4E2M1FN", "Float4E2M1FN", "Float8E8M0FNU", 32)
 _MXFP8 = _TYPES.format("Float8E4M3FN", "Float8E4M3FN", "Float8E8M0FNU", 32)
-# The table maps a short name to a script of CUTLASS and its arguments. The table omits
-# dense_gemm_alpha_beta_persistent.py, which has a race: one lane of each warp arrives after the reads of all lanes,
-# without __syncwarp().
+# The table maps a short name to a script of CUTLASS and its arguments. The table omits scripts whose kernels have
+# errors; docs/found/blackwell.md lists them.
 CUTE = {
     "tutorial-0": f"{_TUTORIAL}/fp16_gemm_0.py --mnk 128,256,128",
     "tutorial-1": f"{_TUTORIAL}/fp16_gemm_1.py --mnk 256,256,128",
@@ -73,6 +74,15 @@ CUTE = {
     "--problem_sizes_mnkl (128,64,64,1),(128,128,128,1)",
     "attention": f"{_KERNEL}/attention/fmha/fmha.py --q_shape 1,256,1,64 --k_shape 1,256,1,64 --qk_acc_dtype Float32 "
     "--pv_acc_dtype Float32 --mma_tiler_mn 128,128 --in_dtype Float16 --out_dtype Float16 --iterations 1",
+    "attention-causal": f"{_KERNEL}/attention/fmha/fmha.py --q_shape 1,256,1,64 --k_shape 1,256,1,64 --is_causal "
+    "--is_persistent --iterations 1",
+    "attention-e4m3": f"{_KERNEL}/attention/fmha/fmha.py --q_shape 1,256,2,64 --k_shape 1,128,1,64 "
+    "--in_dtype Float8E4M3FN --out_dtype Float16 --lse_calculation --iterations 1",
+    "attention-mla": f"{_KERNEL}/attention/mla/mla_decode_fp16.py",
+    "mamba2": f"{_KERNEL}/attention/mamba2_ssd/mamba2_ssd.py --gbehcdln 2,2,2,2,2,64,128,128",
+    "blockwise": f"{_KERNEL}/blockwise_gemm/blockwise_gemm.py --mnkl 128,128,256,1",
+    "blockwise-grouped": f"{_KERNEL}/blockwise_gemm/contiguous_grouped_gemm.py --mnkl 128,128,256,2",
+    "rmsnorm": f"{_KERNEL}/rmsnorm/rmsnorm.py --M 16 --N 1024 --iterations 1 --warmup_iterations 0",
     "nvfp4": f"{_SCALED} {_NVFP4} {_ONE} --mnkl 128,128,256,1",
     "nvfp4-2-ctas": f"{_SCALED} {_NVFP4} {_SCALED_PAIR} --mnkl 256,128,256,1",
     "nvfp4-ue8m0": f"{_SCALED} {_TYPES.format('Float4E2M1FN', 'Float4E2M1FN', 'Float8E8M0FNU', 16)} {_ONE} "
@@ -98,6 +108,7 @@ CUTE = {
     "ext-mxfp8": "cute_ext/blackwell/dense_block_scaled_gemm.py --mnkl 128,128,256,1",
     "ext-dense": "cute_ext/blackwell/dense_gemm.py",
     "ext-2-ctas": "cute_ext/blackwell/dense_gemm_2sm.py",
+    "ext-pipeline": "cute_ext/blackwell/dense_gemm_cute_pipeline.py",
 }
 
 _GEFORCE = "cute/blackwell_geforce/kernel"
@@ -133,19 +144,24 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def cases(target: Target, runtimes: list[str], cutlass: Path | None) -> dict[str, list[str]]:
-    """Return the command of each kernel, by runtime and name."""
+def cases(target: Target, given: argparse.Namespace) -> dict[str, list[str]]:
+    """Return the command of each kernel, by runtime and name; build the programs of C++ whose names match."""
+    runtimes, cutlass = given.runtime, given.cutlass
     found: dict[str, list[str]] = {}
-    for file in ("triton_kernels.py", "triton_scaled.py", "tilelang_kernels.py"):
+    for file in ("triton_kernels.py", "triton_scaled.py", "tilelang_kernels.py", "tilelang_scaled.py"):
         script, runtime = target.folder / file, file.split("_")[0]
         if runtime in runtimes and script.exists():
             listed = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
-            found |= {f"{runtime}/{name}": [str(script), name] for name in listed.split()}
+            found |= {f"{runtime}/{name}": [sys.executable, str(script), name] for name in listed.split()}
     if "cute" in runtimes and cutlass is not None:
         examples = cutlass / "examples/python/CuTeDSL"
         for name, line in target.cute.items():
             script, *arguments = line.split()
-            found[f"cute/{name}"] = [str(examples / script), *arguments]
+            found[f"cute/{name}"] = [sys.executable, str(examples / script), *arguments]
+    if given.build is not None and cutlass is not None and target is TARGETS["sm_100"]:
+        for name in PROGRAMS:
+            if re.search(given.only, f"cutlass/{name}"):
+                found[f"cutlass/{name}"] = built(name, cutlass, given.build, given.include)
     return found
 
 
@@ -158,7 +174,7 @@ def ran(target: Target, command: list[str], schedules: int, cutlass: Path | None
     sanitize = [sys.executable, "-m", "cuda_tma", "sanitize", "--compute-capability", target.capability]
     began = time.perf_counter()
     done = subprocess.run(
-        [*sanitize, "--require-judged", "--schedules", str(schedules), "--", sys.executable, *command],
+        [*sanitize, "--require-judged", "--time-limit", "600", "--schedules", str(schedules), "--", *command],
         capture_output=True,
         text=True,
         env=environ,
@@ -177,11 +193,13 @@ def main() -> int:
         "--target", choices=[*TARGETS], default="sm_100", help="target of the kernels (default: sm_100)"
     )
     parser.add_argument("--runtime", nargs="+", default=["triton", "tilelang", "cute"], help="runtimes (default: all)")
+    parser.add_argument("--build", type=Path, help="folder of CUTLASS's programs (default: they are left out)")
+    parser.add_argument("--include", nargs="*", default=[], help="folders of headers for nvcc, such as curand's")
     parser.add_argument("--only", default="", help="expression that a kernel's name contains")
     parser.add_argument("--schedules", nargs="+", type=int, default=[1, 4], help="numbers of schedules (default: 1 4)")
     arguments = parser.parse_args()
     wrong, target = 0, TARGETS[arguments.target]
-    for name, command in cases(target, arguments.runtime, arguments.cutlass).items():
+    for name, command in cases(target, arguments).items():
         if not re.search(arguments.only, name):
             continue
         for schedules in arguments.schedules:
