@@ -1,8 +1,9 @@
 """The moves of ldmatrix and stmatrix with elements of 8, 6 and 4 bits, for sm_100 and newer GPUs.
 
 Sources: PTX ISA, "ldmatrix" and "stmatrix". The places of bytes are those of CUTLASS (`Copy_Traits` of
-SM100_U8x8_LDSM_T, SM100_U8x4_STSM_T and SM100_SU6_DU8x16_x1_LDSM_N). Elements of 6 and 4 bits become the low bits of a
-byte. No test on hardware has verified these places.
+SM100_U8x8_LDSM_T, SM100_U8x4_STSM_T and SM100_SU6_DU8x16_x1_LDSM_N). The function of SM100_U8x8_LDSM_T in CUTLASS
+exchanges bytes of the two registers after the instruction, and its traits describe the result. Elements of 6 and 4 bits
+become the low bits of a byte. No test on hardware has verified these places.
 """
 
 from __future__ import annotations
@@ -59,8 +60,7 @@ class ByteMove:
         if self.form == "m8n16":
             row, column = 8 * register + _THREAD // 4, 4 * (_THREAD % 4) + _BYTE
         elif self.form == "m16n16":
-            row = register // 2 * 16 + 4 * (_THREAD % 4) + 2 * (register % 2) + _BYTE % 2
-            column = _THREAD // 4 + 8 * (_BYTE // 2)
+            row, column = register // 2 * 16 + 4 * (_THREAD % 4) + _BYTE, _THREAD // 4 + 8 * (register % 2)
         else:
             row, column = 8 * register + 2 * (_THREAD % 4) + _BYTE % 2, _THREAD // 4 + 8 * (_BYTE // 2)
         shape = (self.count, 32, 4)

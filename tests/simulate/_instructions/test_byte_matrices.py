@@ -54,10 +54,20 @@ def test_transposed_bytes(times):
     row_of_lane = lanes % 2 + lanes // 2 % 2 * 8 + lanes // 4 % 4 * 2 + lanes // 16 * 16
     image = np.zeros((32, 16), np.uint8)
     image[row_of_lane] = BYTES
+    # CUTLASS exchanges the high bytes of each first register with the low bytes of the second register. The layout
+    # then equals DstLayout in its copy traits.
+    found = found.reshape(times, 2, 32, 2, 2).transpose(0, 3, 2, 1, 4).reshape(found.shape)
     register, thread, byte = np.indices(found.shape)
-    # The layout equals DstLayout in the copy traits of CUTLASS.
     bit = thread % 4 * 256 + thread // 4 * 8 + byte % 2 * 128 + byte // 2 * 64 + register * 1024
     assert np.array_equal(found, image.ravel()[bit // 8])
+
+
+def test_a_thread_receives_four_rows_of_two_columns():
+    found = loaded("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8", 2)
+    thread = np.arange(32)
+    for register in (0, 1):
+        rows, columns = 4 * (thread % 4)[:, None] + np.arange(4), (thread // 4 + 8 * register)[:, None]
+        assert np.array_equal(found[register], BYTES[rows, columns])
 
 
 @pytest.mark.parametrize("times", [1, 2, 4])
