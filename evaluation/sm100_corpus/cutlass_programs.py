@@ -24,6 +24,9 @@ _GEMM = "--iterations=1 --beta=1"
 PROGRAMS = {
     "tutorial-02": f"{_TUTORIAL}/02_mma_tma_sm100.cu 256 256 128",
     "tutorial-03": f"{_TUTORIAL}/03_mma_tma_multicast_sm100.cu 512 1024 128",
+    "tutorial-04": f"{_TUTORIAL}/04_mma_tma_2sm_sm100.cu 512 1024 128",
+    "tutorial-05": f"{_TUTORIAL}/05_mma_tma_epi_sm100.cu 256 256 128",
+    "f16": f"70_blackwell_gemm/70_blackwell_fp16_gemm.cu --m=256 --n=256 --k=128 {_GEMM}",
     "nvfp4": f"{_NVFP4} --m=128 --n=128 --k=256 {_GEMM}",
     "nvfp4-tiles": f"{_NVFP4} --m=256 --n=256 --k=512 {_GEMM}",
 }
