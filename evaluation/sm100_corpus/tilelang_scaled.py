@@ -24,22 +24,19 @@ CONFIGS = {
 NAMES = {torch.float8_e4m3fn: "float8_e4m3fn", torch.float8_e5m2: "float8_e5m2"}
 
 
+# fmt: off
 def scaled(M, N, K, bn, a_type, b_type):
     """Return a kernel whose words of scales contain the scales of four blocks of K."""
 
     @T.prim_func
     def main(
-        A: T.Tensor((M, K), a_type),
-        B: T.Tensor((N, K), b_type),
-        OfA: T.Tensor((-(-K // 512), M), "uint32"),
-        OfB: T.Tensor((-(-K // 512), N), "uint32"),
-        C: T.Tensor((M, N), "float32"),
+        A: T.Tensor((M, K), a_type), B: T.Tensor((N, K), b_type), OfA: T.Tensor((-(-K // 512), M), "uint32"),
+        OfB: T.Tensor((-(-K // 512), N), "uint32"), C: T.Tensor((M, N), "float32"),
     ):
         with T.Kernel(N // bn, M // BLOCK, threads=128) as (bx, by):
             a, b = T.alloc_shared((BLOCK, BLOCK), a_type), T.alloc_shared((bn, BLOCK), b_type)
             of_a, of_b = T.alloc_shared((BLOCK,), "uint32"), T.alloc_shared((bn,), "uint32")
-            sums = T.alloc_tmem([BLOCK, bn], "float")
-            a_scales = T.alloc_tmem([BLOCK, 4], "uint32")
+            sums, a_scales = T.alloc_tmem([BLOCK, bn], "float"), T.alloc_tmem([BLOCK, 4], "uint32")
             b_scales = T.alloc_tmem([BLOCK, bn // 128 * 4], "uint32")
             done, local = T.alloc_barrier(1), T.alloc_fragment((BLOCK, bn), "float")
             thread = T.get_thread_binding()
@@ -61,16 +58,15 @@ def scaled(M, N, K, bn, a_type, b_type):
                 T.fence_proxy_async()
                 T.sync_threads()
                 if thread < 32:
-                    T.tcgen05_gemm_blockscaled(
-                        a, b, sums, a_scales, b_scales, transpose_B=True, mbar=done, clear_accum=k == 0,
-                        k_start=k * BLOCK, sf_a_granularity_k=BLOCK, sf_b_granularity_k=BLOCK,
-                    )  # fmt: skip
+                    T.tcgen05_gemm_blockscaled(a, b, sums, a_scales, b_scales, transpose_B=True, mbar=done,
+                        clear_accum=k == 0, k_start=k * BLOCK, sf_a_granularity_k=BLOCK, sf_b_granularity_k=BLOCK)
                 T.mbarrier_wait_parity(done, k % 2)
             T.copy(sums, local)
             T.copy(local, C[by * BLOCK, bx * bn])
             T.sync_threads()
 
     return main
+# fmt: on
 
 
 def factor(rows: int, K: int, dtype: torch.dtype, seed: int) -> torch.Tensor:
