@@ -4,17 +4,15 @@ Q and the output are (batch, heads, queries, 128), and K and V are (batch, kv he
 contiguous. Each kv head serves an equal number of heads. In causal attention, each query attends to one key fewer than
 the next query, and the last query to all keys.
 
-A CTA computes 128 queries of a head. Its warps have roles:
+A CTA computes 128 queries of a head. Its warps have roles. One thread loads Q, and loads K and V into two rings, 128
+keys each, whenever a stage is free. Another thread issues Q @ K.T of the next keys, and then adds the weights times V
+of the preceding keys. Four warps compute the weights. Each of their threads has a row of the scores, and rounds the
+exponentials of the row.
 
-    a thread       loads Q, and K and V into two rings, 128 keys each, whenever a stage is free
-    a thread       issues Q @ K.T of the next keys, and then adds the weights times V of the preceding keys
-    four warps     compute the weights: each thread has a row of the scores, whose exponentials it rounds
-
-Scores, weights and output are in tensor memory. The second product reads the weights there, as its operand A:
-
-    columns 0 to 255      scores of two tiles of keys, so that a product runs while threads read the other scores
-    columns 256 to 383    the output. When a row has a new greatest score, its thread multiplies the row by a factor
-    columns 384 to 511    weights of two tiles, two bf16 in each column
+Scores, weights and output are in tensor memory, from which the second product reads the weights as its operand A.
+Columns 0 to 255 contain the scores of two tiles of keys, so that a product runs while threads read the other scores.
+Columns 256 to 383 contain the output. When a row has a new greatest score, its thread multiplies the output of the row
+by a factor. Columns 384 to 511 contain the weights of two tiles, two bf16 in each column.
 
 No GPU has run this example. The simulator computes its products as the PTX ISA documents them.
 """

@@ -9,8 +9,8 @@ TMA loads these tiles unchanged. `cuda-tma layouts scales:ue4m3:128x4 tile:u8:12
 registers, four scales of a row are in one lane (layout `mma.scales`). The thread-id of an operand selects the lanes
 with its scales, so one register contains the scales of four tiles of B.
 
-    a thread       loads A, B and their scales into a ring of stages, 256 elements of K each
-    eight warps    multiply loaded stages: each has 16 rows and all 128 columns of a tile of C
+One thread loads A, B and their scales into a ring of stages, 256 elements of K each. Eight warps multiply loaded
+stages. Each of these warps has 16 rows and all 128 columns of a tile of C.
 
 No GPU has run this example. The simulator computes its products as the PTX ISA documents them.
 """

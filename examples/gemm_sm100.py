@@ -3,14 +3,12 @@
 A is (M, K), B is (N, K) and C is (M, N), with contiguous rows. K and N are multiples of 8, because rows have multiples
 of 16 bytes. M is free. Beyond the edges, loads read zeros, and stores write nothing. Accumulators are float32.
 
-The structure is that of cuBLAS: a pair of CTAs on two multiprocessors computes tiles of 256 x 256, each CTA half of
-the rows. The warps have roles, and the roles work on different tiles of C at the same time:
-
-    a thread       loads the CTA's half of A and B into a ring of stages, 64 elements of K each
-    a thread       of the first CTA issues the products of both CTAs. The sums of two tiles are in tensor memory
-    four warps     round the sums of the preceding tile, swizzle them in shared memory, and store them by TMA
-    a thread       requests the next tile: the grid has a pair of CTAs for each tile, and a running pair takes over the
-                   tile of a pair that has not started (clusterlaunchcontrol)
+As in cuBLAS, a pair of CTAs on two multiprocessors computes tiles of 256 x 256, and each CTA computes half of the rows.
+The warps have roles, and the roles work on different tiles of C at the same time. One thread loads the CTA's half of A
+and B into a ring of stages, 64 elements of K each. One thread of the first CTA issues the products of both CTAs. The
+sums of two tiles are in tensor memory. Four warps round the sums of the preceding tile, swizzle the sums in shared
+memory, and store them by TMA. One thread requests the next tile. The grid has a pair of CTAs for each tile, and a
+running pair takes over the tile of a pair that has not started (clusterlaunchcontrol).
 
 No GPU has run this example. The simulator computes its products as the PTX ISA documents them.
 """

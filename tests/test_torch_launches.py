@@ -61,7 +61,7 @@ def test_a_pointer_takes_contiguous_tensors(launched):
 
 
 def test_a_kernel_with_cpu_tensors_only(launched, monkeypatch):
-    """On a GPU, the function of an operator passes tensors to its kernels that it created without a device."""
+    """On a GPU, an operator's function may pass tensors to its kernels that the function created without a device."""
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch.cuda, "device", lambda index: nullcontext())
     launch = CudaLaunch("a::b")

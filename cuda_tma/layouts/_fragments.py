@@ -51,7 +51,7 @@ def factor_b(row: Grid, column: Grid, bits: int) -> Places:
 
 
 def scales(row: Grid, column: Grid, bits: int) -> Places:
-    """Return the places of the scale factors of ``mma``, of 16 rows of A or of 8 columns of B for each thread-id.
+    """Return the places of the scale factors of ``mma``: for each thread-id, 16 rows of A or 8 columns of B.
 
     Lanes 4 * i to 4 * i + 3 have the rows i, i + 8, i + 16 and i + 24. A register contains four scales of a row.
     """

@@ -107,7 +107,7 @@ def _checked_name(name: Any) -> str:
 
 
 def _add(definition: Definition, schema: str) -> Any:
-    """Register the operator. Remove it if a part of the registration fails."""
+    """Register the operator. Remove the operator if a part of the registration fails."""
     namespace, _, short = definition.name.partition("::")
     library = _Library(namespace, "FRAGMENT")
     try:

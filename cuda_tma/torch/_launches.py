@@ -188,7 +188,7 @@ class CudaLaunch:
             self(config, kernel, *arguments)
 
     def _known_on(self, index: int, kernel: Any) -> Known:
-        """Return the kernel of a device. Compile it on first use."""
+        """Return the kernel of a device. Compile the kernel on first use."""
         kernels = self._kernels.get(index) or self._kernels.setdefault(index, KnownKernels(_compile_on(index)))
         return self._known.setdefault((index, id(kernel)), kernels[kernel])
 

@@ -2,8 +2,7 @@
 
 The environment variable ``MUTATION_LINES`` contains the name of the file. The record of executed lines needs
 ``sys.monitoring`` of Python 3.12. In earlier versions, the masks of lines are empty. The environment variable
-``MUTATION_SECONDS`` limits the time of the processor that one test takes. A test that exceeds this limit ends the
-process by a signal.
+``MUTATION_SECONDS`` limits the processor time of one test. A test that exceeds this limit ends the process by a signal.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ if FILE and hasattr(sys, "monitoring"):
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
-    """Begin the time and the lines of a test."""
+    """Begin to record the time and the lines of a test."""
     if SECONDS:
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
     executed.clear()
@@ -48,7 +47,7 @@ def pytest_runtest_logstart(nodeid: str) -> None:
 
 
 def pytest_runtest_logreport(report: Any) -> None:
-    """Record the time of a test, and a test that fails before any mutation of the package."""
+    """Record the time of a test, and whether the test fails before any mutation of the package."""
     taken[report.nodeid] += report.duration
     if report.failed:
         failed.add(report.nodeid)

@@ -99,7 +99,8 @@ def tests_of(mutant: Mutant, known: dict[str, Any], seconds: float) -> list[str]
     """Return the tests for a mutant that take `seconds` at most, with the tests of its own module first.
 
     If no test executes the line of the mutant, for example because it is executed when the module is imported, the
-    tests that execute any line of the module follow. If only child processes do, the tests of the room follow.
+    tests that execute any line of the module follow. If only child processes execute the line, the tests of the room
+    follow.
     """
     *folders, name = mutant.path.removesuffix(".py").split("/")[1:]
     folder, room = "/".join(["tests", *folders]), "/".join(["tests", *folders[:1]])

@@ -41,7 +41,7 @@ def to_gpu(values: np.ndarray) -> int:
 
 
 def encoded(address: int, dtype: type, dims: tuple, box: tuple, swizzle: int) -> driver.CUtensorMap:
-    """Encode a map of two dimensions as make_tma_2d_desc does, the contiguous dimension first."""
+    """Encode a map of two dimensions as make_tma_2d_desc does, with the contiguous dimension first."""
     size = np.dtype(dtype).itemsize
     inner = swizzle // size if swizzle else box[0]
     kind = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{TYPES[dtype]}")

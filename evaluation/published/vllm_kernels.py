@@ -1,7 +1,7 @@
 """Calls of vLLM's Triton kernels: ``python vllm_kernels.py FOLDER_OF_THE_WHEEL CASE``.
 
 vLLM needs torch for CUDA and its compiled extensions. This script imports the files of kernels unchanged, and replaces
-the modules that they import, except the ones in REAL, by stand-ins.
+the modules that they import, except the modules in REAL, by stand-ins.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests that pictures of synthetic values have the stored elements; ``make bless`` writes these."""
+"""Tests that pictures of synthetic values have the stored elements; ``make bless`` writes these elements."""
 
 import pytest
 

@@ -85,8 +85,8 @@ def selected(line, seconds=50):
 
 
 def test_the_tests_of_a_mutant():
-    """For a mutant, the tool runs the tests that execute its line: those of the module, of the folder, and the fastest.
-    The other tests of the module follow."""
+    """For a mutant, the tool runs the tests that execute its line: the tests of the module and of the folder, and the
+    fastest tests. The other tests of the module follow."""
     own = ["a/test_f.py::test_b", "a/test_other.py::test_a"]
     assert selected(8) == [*own, "test_quick.py::test_a", "test_slow.py::test_c", "a/test_f.py::test_a"]
     assert selected(8, 15) == [*own, "test_quick.py::test_a"]

@@ -75,8 +75,9 @@ def test_function_is_its_instruction():
 
 
 def test_the_instruction_descriptor_of_each_type():
-    """The instruction of each product has the operands in order. The simulator decodes its descriptor to the same
-    types."""
+    """The instruction of each product has the operands in order.
+
+    The simulator decodes the instruction's descriptor to the same types."""
     calls = {statement(form): form for form in FORMS}
     for call, text in effects("tcgen05_scaled.cuh", PARAMETERS, calls, target="compute_100a").items():
         kind, a, b, sums = calls[call]

@@ -213,7 +213,7 @@ def launched(source: str, *arguments: np.ndarray, ctas: int = 1) -> None:
 
 
 def matrix(rows: int, type_: str, packed: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Return small numbers with 128 bytes in each row, as these bytes and as float64."""
+    """Return small numbers in rows of 128 bytes, both as bytes and as float64."""
     k = 256 if packed else 128 // np.dtype(DTYPES[type_]).itemsize
     numbers = np.random.default_rng(rows + k).integers(0 if type_ == "u8" else -3, 4, (rows, k))
     codes = numbers.astype(DTYPES[type_]).view(np.uint8).reshape(rows, -1)

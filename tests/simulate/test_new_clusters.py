@@ -1,4 +1,4 @@
-"""Tests that a CTA that begins finds no records of the CTA that had its place in memory before."""
+"""Tests that a new CTA has no records of the ended CTA whose memory it uses."""
 
 from __future__ import annotations
 

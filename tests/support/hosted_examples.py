@@ -60,7 +60,7 @@ def _create_tensor_maps(tensors, options):
 
 
 class _Memory:
-    """A stand-in for the device of cuda.core from which an upload allocates memory."""
+    """A stand-in for cuda.core's device, which allocates the memory of an upload."""
 
     def __init__(self, device_id):
         self.memory_resource = SimpleNamespace(allocate=lambda size, stream: core.Buffer.from_handle(1 << 33, size))

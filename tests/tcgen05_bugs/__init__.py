@@ -60,7 +60,7 @@ class WrongUse:
 
 
 def wrong_uses(folder: str, home: Path = _FOLDER) -> list[WrongUse]:
-    """Return the wrong kernels of a folder, by name; their prelude is in the home of the folder."""
+    """Return the wrong kernels of a folder, by name; the parent folder contains their prelude."""
     prelude = (home / "prelude.cuh").read_text()
     return [_read(path, prelude) for path in sorted((home / folder).glob("*.cu"))]
 

@@ -53,7 +53,10 @@ def install() -> Patches:
 
 
 def _give_tvm_tensors(patches: Patches) -> None:
-    """Make TVM FFI read torch's tensors in Python, with the address of the GPU. CuTe DSL uses TVM FFI on request."""
+    """Make TVM FFI read torch's tensors by Python code, which passes the address on the GPU.
+
+    CuTe DSL uses TVM FFI on request.
+    """
     try:
         from tvm_ffi import core
     except ImportError:

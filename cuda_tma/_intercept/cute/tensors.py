@@ -38,7 +38,10 @@ class _OnGpu:
 
 
 class TorchOfTvm:
-    """The module torch in TVM FFI's module of arguments. The DLPack object of a tensor has the address of the GPU."""
+    """A replacement of the module torch in TVM FFI's module of arguments.
+
+    The DLPack object of a tensor has the address of the GPU.
+    """
 
     def __init__(self, torch: Any):
         self._torch = torch

@@ -43,7 +43,9 @@ def ptx_of(image: bytes, compute_capability: tuple[int, int]) -> str:
     ptx = ptx_for(image, compute_capability) or _of_machine_code(image)
     if ptx is None:
         contents = ", ".join(dict.fromkeys(each.described() for each in entries_of(image))) or "nothing"
-        raise NoPTX(f"the fat binary contains {contents}, no PTX for compute capability {major}.{minor}, and {remedy}")
+        raise NoPTX(
+            f"the fat binary contains {contents}, but no PTX for compute capability {major}.{minor}, and {remedy}"
+        )
     return ptx
 
 

@@ -141,8 +141,8 @@ class _Copies(NamedTuple):
     def submit_one_by_one(self) -> None:
         """Begin the copy of each lane as a separate operation.
 
-        Lanes of a warp may copy the same bytes to one place, as for a scale of a whole tile. Such copies are not a
-        race, because all of them write the same value; the observer receives only the first of them.
+        Lanes of a warp may copy the same bytes to one place, as for a scale of a whole tile. These copies are not a
+        race, because all of them write the same value; the observer receives only the first copy.
         """
         ends = zip(self.places.tolist(), self.addresses.tolist(), self.lengths.tolist(), strict=True)
         seen: set[tuple[int, ...]] = set()

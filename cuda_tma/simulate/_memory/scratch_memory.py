@@ -14,7 +14,8 @@ __all__ = ["ScratchMemory"]
 class ScratchMemory(GlobalMemory):
     """A copy of global memory for one run of a launch. The first use of a segment copies the segment.
 
-    The original memory does not change. Other threads of the host may therefore write to it during the run.
+    The original memory does not change. Other threads of the host may therefore write to the original memory during the
+    run.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tests of the questions about memory of a GPU, on a fake driver."""
+"""Tests of queries about the memory of a GPU, on a fake driver."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ START = allocations._ATTRIBUTE.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR
 
 @pytest.fixture
 def driver(monkeypatch):
-    """Return a fake driver, whose answers the tests set."""
+    """Return a fake driver, whose results the tests set."""
     fake = SimpleNamespace(CUresult=allocations.driver.CUresult, CUkernel=int, asked=[])
     fake.cuMemGetAddressRange = lambda address: fake.asked.append(address) or fake.range
     fake.cuPointerGetAttribute = lambda attribute, address: fake.start if attribute == START else fake.size
