@@ -45,7 +45,7 @@ def test_no_text_fits_an_older_device():
 
 
 def test_a_program_with_only_machine_code_is_refused_with_the_option():
-    with pytest.raises(NoPTX, match=r"contains machine code for sm_90, no PTX .* Remedy: compile with -gencode"):
+    with pytest.raises(NoPTX, match=r"contains machine code for sm_90, but no PTX .* Remedy: compile with -gencode"):
         ptx_of((DATA / "machine_code.fatbin").read_bytes(), (9, 0))
 
 
