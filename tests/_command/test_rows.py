@@ -104,9 +104,12 @@ def test_a_number_of_an_argument():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0x" + "0" * 17 + " " + "0x0 " * 15, "16 groups with 0x, the longest of 17 digits, are not words"),
-        ("0x12345678 " * 16, "16 groups with 0x, the longest of 8 digits, are not words of 128 bytes"),
-        ("0x123456789 " * 15, "15 groups with 0x"),
+        (
+            "0x" + "0" * 17 + " " + "0x0 " * 15,
+            "the longest of 16 groups with 0x has 17 digits, so they are not 128 bytes",
+        ),
+        ("0x12345678 " * 16, "the longest of 16 groups with 0x has 8 digits"),
+        ("0x123456789 " * 15, "the longest of 15 groups with 0x has 9 digits"),
         ("", "it is not a sequence of hex digits"),
         ("zz 00", "it is not a sequence of hex digits"),
         ("0x00 00", "some of its groups begin with 0x, and some do not"),

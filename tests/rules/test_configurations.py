@@ -113,7 +113,7 @@ SHAPES = [
     (NO_DIRECTIVES, (1, 65535, 1), ONE, (1, 2, 1), "grid times cluster=(1, 131070, 1) is too large"),
     (FIXED, (4, 1, 1), (64, 1, 1), None, ((4, 1, 1), (2, 1, 1))),
     (FIXED, (4, 1, 1), (64, 1, 1), (2, 1, 1), ((8, 1, 1), (2, 1, 1))),
-    (FIXED, (3, 1, 1), (64, 1, 1), None, "grid=(3, 1, 1) is not a multiple of the clusters of (2, 1, 1)"),
+    (FIXED, (3, 1, 1), (64, 1, 1), None, "grid=(3, 1, 1) is not a multiple of (2, 1, 1), the cluster for"),
     (FIXED, (4, 1, 1), (32, 1, 1), None, "block=(32, 1, 1) was passed, but kernel k was compiled only for blocks of"),
     (FIXED, (4, 1, 1), (64, 1, 1), (4, 1, 1), "was passed, but kernel k was compiled for clusters of (2, 1, 1)"),
     (EXPLICIT, ONE, ONE, None, "the configuration has no cluster, but kernel k was compiled for launches that specify"),

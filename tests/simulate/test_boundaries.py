@@ -125,9 +125,9 @@ FREE = "; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, {0}"
 ONE = "mov.u32 %r1, %tid.x; setp.ne.u32 %p, %r1, 0; @%p bra DONE; "
 OPERANDS = [
     ("st.local.b8 [{0}], 1", 262_143, 262_144, "an access to byte 262144 of local memory"),
-    ("alloca.u64 %rd2, {0}", 8192, 8193, "stack overflow: alloca of 8193 bytes"),
-    ("alloca.u64 %rd2, {0}", 0, -1, "stack overflow: alloca of -1 bytes"),
-    ("alloca.u64 %rd3, 16; alloca.u64 %rd2, {0}", 8176, 8177, "stack overflow: alloca of 8177 bytes"),
+    ("alloca.u64 %rd2, {0}", 8192, 8193, "stack overflow: alloca requests 8193 bytes"),
+    ("alloca.u64 %rd2, {0}", 0, -1, "stack overflow: alloca requests -1 bytes"),
+    ("alloca.u64 %rd3, 16; alloca.u64 %rd2, {0}", 8176, 8177, "stack overflow: alloca requests 8177 bytes"),
     ("ld.global.b8 %r1, [%rd1+{0}]", 63, 64, "1 bytes beyond the end of"),
     ("ld.global.v4.b32 {{%r1, %r2, %r3, %r4}}, [%rd1+{0}]", 48, 64, "16 bytes beyond the end of"),
     ("ld.shared.b8 %r1, [tile+{0}]", 63, 64, "1 bytes at byte 64 of shared memory, of which the CTA has 64"),
