@@ -22,6 +22,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu # the index of builds with "
 
 beside := tests/benchmarks tests/docs tests/evaluation tests/examples
 pytest = $(python) -m pytest -m "not slow" $(if $(WORKERS),-n $(WORKERS) --dist worksteal)
+slow = $(shell grep -rl --include='test_*.py' 'mark\.slow' tests)
 want_torch = $(basename $(notdir $(shell grep -rl --include='test_*.py' --exclude-dir=gpu 'importorskip("torch")' tests)))
 
 CYTHON := $(shell find cuda_tma -name '*.pyx' -o -name '*.pxd')
@@ -67,7 +68,7 @@ fuzz: $(tested)
 	$(python) evaluation/fuzzing/fuzz_pipelines.py $(ARGS)
 
 test-environments: $(tested)
-	$(python) -m pytest -m slow -rs tests $(ARGS)
+	$(python) -m pytest -m slow -rs $(slow) $(ARGS)
 
 # A separate build of the extensions with gcc's AddressSanitizer, and the tests that use them.
 test-asan: $(tested)
