@@ -22,7 +22,6 @@ from kernel_subjects import LAUNCHES, SUBJECTS
 from cuda_tma import CompileError, include_path, simulate
 from cuda_tma._compile import nvrtc
 from cuda_tma.simulate._device import device as simulated
-from cuda_tma.simulate._device.schedules import _restore, _saved
 from cuda_tma.simulate._warps.observe import Events
 from tests.support.machine_code import machine_code
 
@@ -115,9 +114,11 @@ def _first_launch(
         with gpu._memory.launch() as address:
             # The call of _block() maps the arrays, so that the script can save their contents.
             gpu._block(kernel, arguments, address)
-        saved = _saved(gpu._memory)
+        saved = {segment.start: segment.bytes.tobytes() for segment in gpu._memory if segment.writeable}
         for order, seed in SCHEDULES:
-            _restore(gpu._memory, saved)
+            for segment in gpu._memory:
+                if segment.start in saved:
+                    segment.bytes.data[:] = saved[segment.start]
             report = launch(gpu, config, kernel, *arguments, order=order, seed=seed, max_steps=MAX_STEPS)
             found = [_row(finding, order, seed) for finding in report.findings]
             results["findings"] += [row for row in found if _cause(row) not in map(_cause, results["findings"])]
