@@ -45,6 +45,10 @@ RIGHT = {
         " whole.rows<8>(x)(0, x) = whole.rows<8>(56)(7, 1) + plain.rows<2>(3)(0, x);"
         " for (int i = 0; i < 8; ++i) whole.rows<8>(8 * i)(x, 2) = i;"
     ),
+    "scales of a cell": (
+        "using namespace tcgen05; const Scales<ScaleType::ue8m0> a{{0}}; const Scales<ScaleType::ue4m3> b{{0}};"
+        " out[0] = a.skip(3).byte + a.skip(2).skip(x).byte + b.skip(0).byte + b.skip(x).byte;"
+    ),
     "shared memory behind a pointer": "load(*tiles, map, full, Coordinates{0, 0});",
 }
 COPIED = "this_TensorMap_is_a_copy_in_local_memory__declare_the_parameter_as_const___grid_constant___TensorMap"
@@ -52,8 +56,12 @@ OUTSIDE = "this_tile_or_Barrier_is_not_in_shared_memory__declare_it_as___shared_
 BEFORE = "a_store_or_reduction_at_a_negative_coordinate_ends_the_kernel__move_the_map_or_store_a_smaller_box"
 OFFSET = "an_offset_is_the_position_in_the_filter__from_0_to_65535_in_3D__to_255_in_4D__to_31_in_5D"
 ROWS = "rows_begin_and_end_within_the_tile_and_where_a_tile_may_start__with_a_swizzle_at_a_multiple_of_8"
+CELL = "a_cell_contains_4_scales__skip_at_most_3_of_ue8m0_and_none_of_ue4m3__later_scales_are_in_another_cell"
+SCALES = "const tcgen05::Scales<tcgen05::ScaleType::{}> scales{{{{0}}}}; out[0] = scales.{}.byte;"
 WHOLE = "__shared__ Tile<FLOAT32, Box<64, 32>, SWIZZLE_128B> whole; "
 WRONG = {
+    "scales after the end of a cell": (SCALES.format("ue8m0", "skip(2).skip(2)"), CELL),
+    "a part of four scales": (SCALES.format("ue4m3", "skip(2)"), CELL),
     "rows that begin where no tile may": (WHOLE + "whole.rows<8>(4)(x, 0) = 1;", ROWS),
     "rows that end beyond the tile": (WHOLE + "whole.rows<16>(56)(x, 0) = 1;", ROWS),
     "rows of a tile of several boxes": (
@@ -104,6 +112,7 @@ def kernel(statements: list[str]) -> str:
     body = "\n    ".join(f"{{ {statement} }}" for statement in statements)
     return f"""
 #include <cuda_tma/tile.cuh>
+{"#include <cuda_tma/tcgen05_scaled.cuh>" if "tcgen05" in body else ""}
 using namespace cuda_tma;
 enum Letter {{ LETTER }};
 struct Pair {{ TensorMap of[2]; }};
@@ -170,7 +179,7 @@ def test_a_mistake_is_named(name):
 
 def test_every_refusal_is_tested():
     sentences = re.findall(r'CUDA_TMA_REFUSAL\(\w+,\s*"(\w+)', (FOLDER / "refuse.cuh").read_text())
-    assert len(sentences) == 6
+    assert len(sentences) == 7
     for sentence in sentences:
         assert any(sentence.startswith(message) or message.startswith(sentence) for _, message in WRONG.values())
 

@@ -251,6 +251,10 @@ WRONG = {
     "N of scales": (f"{SCALED} mma_block_scale<128, 4>(at, {E4M3}, {E4M3}, s, s);", "N is a multiple of 8"),
     "types of scales": (f"{SCALED} mma_block_scale<128, 64>(at, {BF16}, {BF16}, s, s);", "A and B are of e4m3"),
     "scales of ue4m3": (f"{SCALED} mma_block_scale<128, 64>(at, {E4M3}, {E4M3}, t, t);", "scales of ue4m3 are for"),
+    "packed and in lanes": (
+        f"{SCALED} mma_block_scale<128, 64>(at, MatrixInLanes<Input::e4m3>{{at}}, {FP4}, s, s);",
+        "multiplies only e2m1",
+    ),
     "packed and padded": (f"{SCALED} mma_block_scale<128, 64>(at, {E4M3}, {FP4}, s, s);", "only another"),
 }  # fmt: skip
 

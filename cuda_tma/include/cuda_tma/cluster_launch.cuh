@@ -23,7 +23,8 @@ namespace cuda_tma {
 struct alignas(16) LaunchResponse { unsigned long long opaque[2]; };
 
 // clusterlaunchcontrol.try_cancel: requests the work of a cluster that has not started; `full` counts the 16 bytes of
-// the response. Call this function in one thread. ISA: "clusterlaunchcontrol.try_cancel".
+// the response. Call this function in one thread, and not after a response without a canceled cluster. ISA:
+// "clusterlaunchcontrol.try_cancel".
 template <typename Response>
 __device__ void try_cancel_launch(Response& response, Barrier& full) {
     require_cluster_launch_control<Response>();
@@ -53,6 +54,7 @@ __device__ bool is_launch_canceled(const Response& response) {
 }
 
 // clusterlaunchcontrol.query_cancel.get_first_ctaid: returns the blockIdx of the first CTA of the canceled cluster.
+// Without a canceled cluster, the result is undefined.
 template <typename Response>
 __device__ uint3 first_canceled_cta(const Response& response) {
     require_cluster_launch_control<Response>();

@@ -49,6 +49,8 @@ CUDA_TMA_REFUSAL(refuse_offset_out_of_range,
 CUDA_TMA_REFUSAL(refuse_rows_of_no_tile,
                  "rows_begin_and_end_within_the_tile_and_where_a_tile_may_start"
                  "__with_a_swizzle_at_a_multiple_of_8")
+CUDA_TMA_REFUSAL(refuse_scales_outside_their_cell,
+                 "a_cell_contains_4_scales__skip_at_most_3_of_ue8m0_and_none_of_ue4m3__later_scales_are_in_another_cell")
 
 #undef CUDA_TMA_REFUSAL
 

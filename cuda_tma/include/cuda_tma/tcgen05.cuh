@@ -49,7 +49,8 @@ struct Matrix {
     __device__ constexpr Matrix<Type, Index, -Sign, Packed> operator-() const { return {bits}; }
 };
 
-// The matrix A in tensor memory: row r is in lane r, and each column contains four bytes of K.
+// The matrix A in tensor memory: row r is in lane r, and each column contains four bytes of K. Elements of e2m1 are in
+// bits 2 to 5 of a byte, and elements of e2m3 and e3m2 are in bits 0 to 5. If B is packed, A is packed too.
 template <Input Type>
 struct MatrixInLanes {
     static constexpr Input type = Type;

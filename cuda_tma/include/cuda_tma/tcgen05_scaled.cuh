@@ -42,7 +42,10 @@ struct Scales {
 
     // Returns the scales that start `count` (0 to 3) scales later in each cell: an instruction with two scales starts
     // at 0 or 2, and an instruction with four scales starts at 0.
-    __device__ constexpr Scales skip(unsigned count) const { return {at, byte + count}; }
+    __device__ constexpr Scales skip(unsigned count) const {
+        refuse_scales_outside_their_cell_if(byte + count > (Type == ScaleType::ue8m0 ? 3 : 0));
+        return {at, byte + count};
+    }
 };
 
 // tcgen05.cp.32x128b.warpx4: copies the scales of 128 rows, 512 bytes, to 4 columns of all lanes. Byte 16 * i + 4 * j +
@@ -65,6 +68,8 @@ struct ScaledForm {
                   "tcgen05::mma_block_scale: A and B are of e4m3, e5m2, e2m3, e3m2 and e2m1");
     static_assert(Left::packed == Right::packed || Left::in_lanes,
                   "tcgen05::mma_block_scale: a tile of U4_ALIGN8B multiplies only another; take U4_ALIGN16B for both");
+    static_assert(!Right::packed || Left::type == Input::e2m1,
+                  "tcgen05::mma_block_scale: a tile of U4_ALIGN8B multiplies only e2m1 in tensor memory");
     static_assert(Right::packed || Type == ScaleType::ue8m0,
                   "tcgen05::mma_block_scale: scales of ue4m3 are for e2m1 in tiles of U4_ALIGN8B");
     static_assert(Rows == 128 || (Rows == 256 && Ctas == 2),
