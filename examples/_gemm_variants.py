@@ -7,18 +7,29 @@ best measured variant.
 
 from typing import NamedTuple
 
-DEPTH = 64  # A step along K has 64 elements of 16 bits.
-ELEMENT_BYTES, SUM_BYTES = 2, 4
+STEP_BYTES = 128  # A step along K has 128 bytes, which are 64 elements of 16 bits.
+SUM_BYTES = 4
 
 
 class Problem(NamedTuple):
-    """A product C (m, n) = A (m, k) @ B (n, k).T. An operand that is not k_major has contiguous columns."""
+    """A product C (m, n) = A (m, k) @ B (n, k).T. An operand that is not k_major has contiguous columns.
+
+    `batch` is the number of matrices. An element of an operand has `item_bytes`, and an element of C has `c_bytes`.
+    """
 
     m: int
     n: int
     k: int
     a_is_k_major: bool = True
     b_is_k_major: bool = True
+    batch: int = 1
+    item_bytes: int = 2
+    c_bytes: int = 2
+    has_pairs_of_sums: bool = False  # An accumulator register contains two sums, which CTAs cannot add.
+
+    @property
+    def steps(self) -> int:
+        return -(-self.k * self.item_bytes // STEP_BYTES)
 
 
 class Variant(NamedTuple):
@@ -38,7 +49,7 @@ class Variant(NamedTuple):
     def grid(self, problem):
         """Return the numbers of the clusters' tiles (down, across), and the number of steps of K."""
         rows, columns = (problem.n, problem.m) if self.is_turned else (problem.m, problem.n)
-        return -(-rows // (self.rows * self.down)), -(-columns // (self.columns * self.across)), -(-problem.k // DEPTH)
+        return -(-rows // (self.rows * self.down)), -(-columns // (self.columns * self.across)), problem.steps
 
     def suits(self, problem):
         """Return whether the kernel compiles with these constants, and each CTA has work."""
@@ -47,7 +58,8 @@ class Variant(NamedTuple):
             self.cluster <= 8
             and (right_is_k_major or self.columns % 64 == 0)  # Each box has 64 columns.
             and self.columns % (8 * self.down) == 0  # Each CTA of a cluster loads a share of the columns.
-            and self.splits <= -(-problem.k // DEPTH)
+            and self.splits <= (1 if problem.has_pairs_of_sums else problem.steps)
+            and (self.is_turned or self.columns * problem.c_bytes % 16 == 0)  # A row of a stored part has 16 bytes.
         )
 
 
@@ -98,12 +110,13 @@ def microseconds(variant, problem, multiprocessors):
     """Return the approximate time of a product in microseconds."""
     m, n, k = problem[:3]
     down, across, steps = variant.grid(problem)
+    down *= problem.batch
     rounds = -(-down * across // clusters_at_once(multiprocessors, variant.cluster))
     steps, columns = -(-steps // variant.splits), variant.columns
     area = variant.rows * columns / (128 * 256)
-    line = DEPTH * ELEMENT_BYTES * (1 if k % DEPTH == 0 else UNALIGNED)
+    line = STEP_BYTES * (1 if k * problem.item_bytes % STEP_BYTES == 0 else UNALIGNED)
     loaded_bytes = line * (variant.rows / variant.across + columns / variant.down)
-    moved_bytes = ELEMENT_BYTES * (m * k + n * k + m * n)
+    moved_bytes = problem.batch * (problem.item_bytes * (m * k + n * k) + problem.c_bytes * m * n)
     parts = (
         rounds * steps * STEP_US,
         rounds * steps * MULTIPLY_US * area,

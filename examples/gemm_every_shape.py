@@ -1,7 +1,8 @@
-"""Compute C = activation(A @ B.T + bias) of any size, in bfloat16 or float16, in comparison with torch.matmul (cuBLAS).
+"""Compute C = activation(alpha * A @ B.T + beta * C + bias) of any size and type, in comparison with torch.matmul.
 
-C is (M, N) with contiguous rows. A (M, K) and B (N, K) have contiguous rows or columns. Contiguous extents are
-multiples of 8, because TMA requires 16 bytes. Other extents are free. The bias is a row of N. Accumulators are float32.
+A (M, K), B (N, K) and C (M, N) are matrices, or batches of matrices, with contiguous rows or columns. Contiguous
+extents are multiples of 16 bytes, which TMA requires. Other extents are free. Operands are bf16, f16, tf32, fp8 or
+integers of 8 bits, accumulators f32, f16 or s32, and outputs have 8 to 32 bits. The bias is a row of N.
 
 The kernel is the kernel of gemm.py, with variables in place of its constants. The variables are the size of a tile, the
 CTAs that share loads, the exchange of rows and columns of C, and the number of CTAs that divide K. The module
@@ -10,8 +11,10 @@ _gemm_variants.py chooses the numbers for a size.
 
 from functools import cache, partial
 
+import numpy as np
 from _example import short_name, start_cases, torch
 from _gemm_cases import LARGE, SMALL
+from _gemm_types import Contract, refusal, unaligned
 from _gemm_variants import Problem, choose, clusters_at_once
 from cuda.core import LaunchConfig
 
@@ -19,94 +22,82 @@ import cuda_tma
 
 TARGETS = ("sm_90a",)
 SOURCE = r"""
-#include <cuda_tma/epilogue.cuh>
 #include <cuda_tma/mainloop.cuh>
+#include <cuda_tma/operand.cuh>
+#include <cuda_tma/output.cuh>
 #include <cuda_tma/roles.cuh>
 #include <cuda_tma/schedule.cuh>
 #include <cuda_tma/store_async.cuh>
+#ifdef PRODUCTS
+#include PRODUCTS   // the header of wgmma for operands other than f16 and bf16
+#endif
 using namespace cuda_tma;
 
 #ifndef ROWS   // a variant, from _gemm_variants.py
-#define TYPE BFLOAT16           // or FLOAT16; the accumulators are floats
 #define ROWS 128                // rows of a CTA's tile: 64 or 128
 #define COLUMNS 256             // ...: 8, 16, 32, ... 256
 #define DOWN 2                  // CTAs of a cluster, one above the other, that share the right operand
 #define ACROSS 1                // ... side by side, that share the left one
 #define SPLITS 1                // ... that have a part of K each, for the same tile
 #define TURNED 0                // 1: rows of the accumulators are columns of C
-#define LEFT_MAJOR Major::K     // or MN: its columns are contiguous
-#define RIGHT_MAJOR Major::K
-#define BIAS 0
+#endif
+#ifndef LEFT   // a contract, from _gemm_types.py
+#define LEFT bf16               // or f16, tf32, e4m3, e5m2, s8, u8
+#define RIGHT bf16
+#define LEFT_MAJOR Major::k     // or mn: its columns are contiguous
+#define RIGHT_MAJOR Major::k
+#define BATCHED 0               // 1: batches of matrices
+#define SUM float               // or int, or unsigned for two sums in f16
+#define OUTPUT Bf16             // or F16, float, E4m3, E5m2, int, Int8, Uint8
+#define SCALED 0                // 1: alpha * A @ B.T + beta * (the former C)
+#define BIAS_TYPE void          // or the type of the bias
+#define BIAS_OF_ROWS 0          // 1: a bias for each row of C
 #define ACTIVATION none         // relu, gelu, silu
 #endif
 
 // Rows of the accumulators are those of the left operand, which is A, or B if turned. Columns are the right operand's.
-constexpr int DEPTH = 64, CONSUMERS = ROWS / 64;   // warpgroups of 128 threads, each with 64 rows
+constexpr int CONSUMERS = ROWS / 64;   // warpgroups of 128 threads, each with 64 rows
 constexpr int SHARING = DOWN * ACROSS, CLUSTER = SHARING * SPLITS;   // its CTAs: down, across, splits
+constexpr bool IS_TURNED = TURNED, IS_BATCHED = BATCHED;
+using Left = Operand<Input::LEFT, LEFT_MAJOR, ROWS, ACROSS, IS_BATCHED>;
+using Right = Operand<Input::RIGHT, RIGHT_MAJOR, COLUMNS, DOWN, IS_BATCHED>;
+constexpr int DEPTH = Left::depth;
 
 // CTAs of a split store at most one piece of the tile each, 16 * n columns or all, in parts.
 __device__ constexpr int pieces(int most) { return most == 1 || COLUMNS % (16 * most) == 0 ? most : pieces(most - 1); }
-constexpr int PIECES = pieces(SPLITS), PIECE = COLUMNS / PIECES;
-constexpr int PART = PIECE % 64 == 0 ? 64 : PIECE % 32 == 0 ? 32 : PIECE % 16 == 0 ? 16 : 8;
-constexpr auto SWIZZLE = PART == 64 ? SWIZZLE_128B : PART == 32 ? SWIZZLE_64B : PART == 16 ? SWIZZLE_32B : SWIZZLE_NONE;
-constexpr bool IS_TURNED = TURNED;
+constexpr int PIECES = pieces(SPLITS), PIECE = COLUMNS / PIECES, SIZE = sizeof(OUTPUT);
 
-template <Major Innermost, int Extent, int Depth> struct BoxOf { using Type = Box<Extent, Depth>; };
-template <int Extent, int Depth> struct BoxOf<Major::MN, Extent, Depth> { using Type = Box<Depth, Extent>; };
+// A part has the rows of a warp, or, if turned, those of a warpgroup, which are contiguous in C (32 bits: a warp).
+__device__ constexpr int widest(int bytes) { return PIECE * SIZE % bytes == 0 ? bytes / SIZE : widest(bytes / 2); }
+constexpr int PART = IS_TURNED ? widest(64 * SIZE) : widest(128), PART_ROWS = IS_TURNED && SIZE < 4 ? 64 : 16;
+constexpr int MAKERS = CONSUMERS * 64 / PART_ROWS, WIDTH_BYTES = SIZE * (IS_TURNED ? PART_ROWS : PART);
+constexpr Swizzle SWIZZLE = WIDTH_BYTES == 128 ? SWIZZLE_128B : WIDTH_BYTES == 64 ? SWIZZLE_64B
+                          : WIDTH_BYTES == 32 ? SWIZZLE_32B : SWIZZLE_NONE;
+template <bool InBatch>
+using PartOf = Tile<data_type_of_element<OUTPUT>,
+                    typename BoxInBatch<InBatch, IS_TURNED ? PART : PART_ROWS, IS_TURNED ? PART_ROWS : PART>::Type,
+                    SWIZZLE>;
+using Part = PartOf<false>;
+using PartMap = TiledMap<PartOf<IS_BATCHED>>;
 
-// An operand's tile, and the share that each of some CTAs loads for all, along the outermost dimension.
-template <Major Innermost, int Extent, int Sharers>
-struct Operand {
-    static constexpr bool is_k_major = Innermost == Major::K;
-    static constexpr int share = (is_k_major ? Extent : DEPTH) / Sharers;
-    using Whole = Tile<TYPE, typename BoxOf<Innermost, Extent, DEPTH>::Type, SWIZZLE_128B>;
-    using Share = Tile<TYPE, typename BoxOf<Innermost, is_k_major ? share : Extent, is_k_major ? DEPTH : share>::Type,
-                       SWIZZLE_128B>;
-    using Map = TiledMap<Share, OOB_FILL_NONE, L2_PROMOTION_128B>;
+struct ToBatch {
+    const PartMap* map = nullptr;
+    int batch = 0;
 
-    __device__ static Coordinates<2> place(int mn, int k, int number) {
-        return is_k_major ? Coordinates{k, mn + number * share} : Coordinates{mn, k + number * share};
-    }
-
-    // Loads share `number` of the tile at (mn, k) into the CTAs of the mask.
-    __device__ static void load_share(Whole& tile, const Map& map, Barrier& full, int mn, int k, int number,
-                                      unsigned short ctas, CachePolicy policy) {
-        auto&& part = tile.template rows<share>(number * share);
-        if constexpr (Sharers == 1) load(part, map, full, place(mn, k, number), policy);
-        else load_multicast(part, map, full, place(mn, k, number), ctas, policy);
-    }
-
-    // Loads all shares, only into this CTA.
-    __device__ static void load_alone(Whole& tile, const Map& map, Barrier& full, int mn, int k, CachePolicy policy) {
-#pragma unroll
-        for (int i = 0; i < Sharers; ++i)
-            load(tile.template rows<share>(i * share), map, full, place(mn, k, i), policy);
-    }
-
-    // Returns the matrix of one wgmma, from row or column `mn` on.
-    __device__ static auto matrix(const Whole& tile, int mn, int k) {
-        if constexpr (is_k_major) return k_major(tile, mn, k);
-        else return mn_major(tile, k, mn);
+    __device__ void operator()(Coordinates<2> at, const Part& part) const {
+        store(as_tensor_map(*map), coordinates<IS_BATCHED>(at.value[0], batch, at.value[1]), &part);
     }
 };
-using Left = Operand<LEFT_MAJOR, ROWS, ACROSS>;
-using Right = Operand<RIGHT_MAJOR, COLUMNS, DOWN>;
+constexpr Turn TURN = IS_TURNED ? Turn::transposed : Turn::none;
+template <bool IsOf16Bits> struct OutputOf { using Type = Epilogue<Part, PIECE / PART, TURN, 2, ToBatch>; };
+template <> struct OutputOf<false> { using Type = DirectEpilogue<OUTPUT, Part, PIECE / PART, TURN, 2, ToBatch>; };
+using Output = OutputOf<SIZE == 2>::Type;
 
-// A warp's 16 rows; if turned, a warpgroup's 64, which are contiguous in C.
-template <bool Turned> struct PartOf {
-    using Type = Tile<TYPE, Box<16, PART>, SWIZZLE>;
-    static constexpr int makers = 4 * CONSUMERS;
-};
-template <> struct PartOf<true> {
-    using Type = Tile<TYPE, Box<PART, 64>, SWIZZLE_128B>;
-    static constexpr int makers = CONSUMERS;
-};
-using Part = PartOf<IS_TURNED>::Type;
-using Output = Epilogue<Part, PIECE / PART, IS_TURNED ? Turn::transposed : Turn::none>;
+template <typename Sum> struct alignas(16) Four { Sum x, y, z, w; };
 
 struct Kept {   // separate from the ring
-    Part parts[PartOf<IS_TURNED>::makers][2];
-    float4 sums[SPLITS > 1 ? SPLITS - 1 : 1][SPLITS > 1 ? PIECE / 8 : 1][128 * CONSUMERS];   // from the other splits
+    Part parts[MAKERS][2];
+    Four<SUM> sums[SPLITS > 1 ? SPLITS - 1 : 1][SPLITS > 1 ? PIECE / 8 : 1][128 * CONSUMERS];   // from the other splits
 };
 constexpr int ROOM = 232448 - 1024 - sizeof(Kept), STAGE = sizeof(Left::Whole) + sizeof(Right::Whole);
 constexpr int STAGES = ROOM / STAGE < 12 ? ROOM / STAGE : 12;
@@ -130,13 +121,15 @@ struct Member {
 };
 
 // The work: the tiles of the clusters, and the steps of K.
-struct Corner { int row, column; };
 struct Work : Bands<8> {
-    int steps;   // for all of K
+    int steps, batches;   // the steps of all of K
+
+    __device__ int count() const { return IS_BATCHED ? batches * Bands::count() : Bands::count(); }
 
     __device__ Corner corner(int i, Member cta) const {
-        const Place cluster = Bands::operator[](i);
-        return {(cluster.down * DOWN + cta.down) * ROWS, (cluster.across * ACROSS + cta.across) * COLUMNS};
+        const int batch = IS_BATCHED ? i / Bands::count() : 0;
+        const Place cluster = Bands::operator[](i - batch * Bands::count());
+        return {(cluster.down * DOWN + cta.down) * ROWS, (cluster.across * ACROSS + cta.across) * COLUMNS, batch};
     }
     __device__ int first_step(int split) const { return steps * split / SPLITS; }
 };
@@ -161,8 +154,8 @@ struct Producer {
         for (Stage<STAGES> at; at.index < begun; ++at.index) {
             const int k = (first + at.index) * DEPTH;
             Barrier& full = shared.ring.acquire(at, shared.left[0], shared.right[0]);
-            Left::load_alone(shared.left[at.index], maps.left, full, tile.row, k, left_policy);
-            Right::load_alone(shared.right[at.index], maps.right, full, tile.column, k, right_policy);
+            Left::load_alone(shared.left[at.index], maps.left, full, {tile.row, k, tile.batch}, left_policy);
+            Right::load_alone(shared.right[at.index], maps.right, full, {tile.column, k, tile.batch}, right_policy);
         }
     }
 
@@ -176,10 +169,10 @@ struct Producer {
             for (; step < steps; ++step, at.next()) {
                 const int k = (first + (backwards ? steps - 1 - step : step)) * DEPTH;
                 Barrier& full = shared.ring.acquire(at, shared.left[0], shared.right[0]);
-                Left::load_share(shared.left[at.index], maps.left, full, tile.row, k, cta.across, cta.row(),
-                                 left_policy);
-                Right::load_share(shared.right[at.index], maps.right, full, tile.column, k, cta.down, cta.column(),
-                                  right_policy);
+                Left::load_share(shared.left[at.index], maps.left, full, {tile.row, k, tile.batch}, cta.across,
+                                 cta.row(), left_policy);
+                Right::load_share(shared.right[at.index], maps.right, full, {tile.column, k, tile.batch}, cta.down,
+                                  cta.column(), right_policy);
             }
         }
         shared.ring.drain(at);
@@ -188,17 +181,18 @@ struct Producer {
 
 // Each CTA of a split sends pieces to the other CTAs, and adds their sums to its own piece, in a fixed order that
 // begins with its own sums.
-__device__ void add_splits(Shared& shared, float (&sums)[COLUMNS / 2]) {
+template <int Count>
+__device__ void add_splits(Shared& shared, SUM (&sums)[Count]) {
     const Member cta;   // read here: addresses that were known before the mainloop would take its registers
 #pragma unroll
     for (int piece = 0; piece < PIECES; ++piece) {
-        const float* from = sums + piece * PIECE / 2;
+        const SUM* from = sums + piece * PIECE / 2;
         if (piece == cta.split) continue;
         auto& to = shared.kept.sums[cta.split - (cta.split > piece)];
 #pragma unroll
         for (int i = 0; i < PIECE / 2; i += 4)
             store_async(&to[i / 4][threadIdx.x], cta.rank + (piece - cta.split) * SHARING,
-                        float4{from[i], from[i + 1], from[i + 2], from[i + 3]}, shared.added);
+                        Four<SUM>{from[i], from[i + 1], from[i + 2], from[i + 3]}, shared.added);
     }
     if (cta.split >= PIECES) return;
 #pragma unroll
@@ -209,66 +203,40 @@ __device__ void add_splits(Shared& shared, float (&sums)[COLUMNS / 2]) {
     for (int other = 0; other < SPLITS - 1; ++other) {
 #pragma unroll
         for (int i = 0; i < PIECE / 2; i += 4) {
-            const float4 more = shared.kept.sums[other][i / 4][threadIdx.x];
+            const Four<SUM> more = shared.kept.sums[other][i / 4][threadIdx.x];
             sums[i] += more.x, sums[i + 1] += more.y, sums[i + 2] += more.z, sums[i + 3] += more.w;
         }
     }
 }
 
-enum class Activation { none, relu, gelu, silu };
+using Complete = Completion<OUTPUT, BIAS_TYPE, SCALED, BIAS_OF_ROWS, Activation::ACTIVATION, TURN>;
 
-__device__ float activated(float x) {
-    constexpr Activation kind = Activation::ACTIVATION;
-    if (kind == Activation::relu) return fmaxf(x, 0);
-    if (kind == Activation::gelu) return 0.5f * x * (1 + erff(x * 0.70710678f));
-    if (kind == Activation::silu) return __fdividef(x, 1 + __expf(-x));
-    return x;
-}
-
-__device__ float widened(unsigned short bits) {
-    if constexpr (TYPE == BFLOAT16) return __uint_as_float(unsigned(bits) << 16);
-    float value;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-    return value;
-}
-
-// `n` is the column of the warpgroup's first accumulator in C, which has `end`. (wgmma.cuh gives the others.)
-__device__ void complete(float (&sums)[PIECE / 2], const unsigned short* bias, int n, int end) {
-    const int lane = threadIdx.x % 32;
-    n += IS_TURNED ? threadIdx.x % 128 / 32 * 16 + lane / 4 : lane % 4 * 2;
-#pragma unroll
-    for (int i = 0; i < PIECE / 2; ++i) {
-        const int at = n + (IS_TURNED ? i / 2 % 2 * 8 : i / 4 * 8 + i % 2);
-        if (BIAS && at < end) sums[i] += widened(__ldg(bias + at));
-        sums[i] = activated(sums[i]);
-    }
-}
-
-__device__ void consume(Shared& shared, const Output::Map& c_map, const Work& work, const unsigned short* bias, int n) {
+__device__ void consume(Shared& shared, const PartMap& c_map, const Work& work, const Complete& complete) {
     const Member cta;
     const int first_row = threadIdx.x / 128 * 64;   // of the warpgroup
     const int steps = work.first_step(cta.split + 1) - work.first_step(cta.split);
-    const int maker = threadIdx.x * PartOf<IS_TURNED>::makers / (128 * CONSUMERS);   // threads with a part of their own
+    const int maker = threadIdx.x * MAKERS / (128 * CONSUMERS);   // threads with a part of their own
     Output out(shared.kept.parts[maker]);
-    float sums[COLUMNS / 2] = {};   // of the present tile: its first step overwrites them
+    constexpr int SUMS = sums_of<SUM> == Sums::f16 ? COLUMNS / 4 : COLUMNS / 2;
+    SUM sums[SUMS] = {};   // of the present tile: its first step overwrites them
     Stage<STAGES> at;
     for (int i = blockIdx.x / CLUSTER; i < work.count(); i += gridDim.x / CLUSTER) {
         Corner tile = work.corner(i, cta);
         pin(tile.row), pin(tile.column);   // now, while the first loads are in flight
         const auto multiply = [&](int stage, int step) {
 #pragma unroll
-            for (int k = 0; k < DEPTH; k += 16)
+            for (int k = 0; k < DEPTH; k += DEPTH / 4)
                 wgmma(sums, Left::matrix(shared.left[stage], first_row, k), Right::matrix(shared.right[stage], 0, k),
                       step + k > 0);
         };
         accumulate<SHARING>(sums, shared.ring, at, steps, multiply, [&] { if (SPLITS == 1) out.store_next(); },
                             cta.first());
-        if (SPLITS > 1) add_splits(shared, sums);
+        if constexpr (SPLITS > 1) add_splits(shared, sums);
         if (cta.split >= PIECES) continue;
-        float (&piece)[PIECE / 2] = reinterpret_cast<float (&)[PIECE / 2]>(sums);
+        SUM (&piece)[SUMS / PIECES] = reinterpret_cast<SUM (&)[SUMS / PIECES]>(sums);
         const int row = tile.row + first_row, column = tile.column + cta.split * PIECE;
-        if (BIAS || Activation::ACTIVATION != Activation::none) complete(piece, bias, IS_TURNED ? row : column, n);
-        out.take(piece, c_map, IS_TURNED ? Coordinates{row, column} : Coordinates{column, row});   // in the next tile
+        const Corner first = IS_TURNED ? Corner{column, row, tile.batch} : Corner{row, column, tile.batch};
+        take(out, piece, complete, ToBatch{&c_map, tile.batch}, first);   // stores of 16 bits follow in the next tile
     }
     // At the end the ring is free: the last tile's parts fit there without waiting for each other.
     fence_proxy_async();
@@ -279,10 +247,13 @@ __device__ void consume(Shared& shared, const Output::Map& c_map, const Work& wo
 // With splits each cluster has one tile: there is space for the sums of one.
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__((CONSUMERS + 1) * 128, 1)
 gemm(const __grid_constant__ Left::Map left_map, const __grid_constant__ Right::Map right_map,
-     const __grid_constant__ TiledMap<Part> c_map, const unsigned short* bias, int n, int down, int across, int steps) {
+     const __grid_constant__ PartMap c_map, float alpha, float beta, const OUTPUT* former, long long former_row,
+     long long former_batch, const BIAS_TYPE* bias, int rows, int columns, int down, int across, int steps,
+     int batches) {
     Shared& shared = dynamic_shared<Shared>();
     const Maps maps{left_map, right_map};
-    const Work work{{down, across}, steps};
+    const Work work{{down, across}, steps, batches};
+    const Complete complete{alpha, beta, former, former_row, former_batch, bias, rows, columns};
     if (is_producer<CONSUMERS>()) {
         prefetch_tensor_map(left_map);
         prefetch_tensor_map(right_map);
@@ -293,53 +264,78 @@ gemm(const __grid_constant__ Left::Map left_map, const __grid_constant__ Right::
     }
     in_roles<CONSUMERS, 40, 232>([&] { Producer{shared, maps, work}.begin(); },
                                  [&] { Producer{shared, maps, work}.go_on(); },
-                                 [&] { consume(shared, c_map, work, bias, n); });
+                                 [&] { consume(shared, c_map, work, complete); });
 }
 """
-MAJORS = {True: "Major::K", False: "Major::MN"}
 
 
 @cache
-def compiled(variant, dtype, left_is_k_major, right_is_k_major, has_bias, activation):
-    """Return the kernel, with its tiles and its shared memory."""
+def compiled(variant, contract):
+    """Return the kernel of a variant for a contract."""
     numbers = dict(zip(("ROWS", "COLUMNS", "DOWN", "ACROSS", "SPLITS"), variant[:5], strict=True))
-    words = {
-        "TYPE": dtype,
-        "TURNED": variant.is_turned,
-        "LEFT_MAJOR": MAJORS[left_is_k_major],
-        "RIGHT_MAJOR": MAJORS[right_is_k_major],
-        "BIAS": has_bias,
-        "ACTIVATION": activation or "none",
-    }
-    constants = {"threads": "(CONSUMERS + 1) * 128"}
-    return cuda_tma.compile(SOURCE, "gemm", defines={**numbers, **words}, constants=constants)
+    macros = {**numbers, "TURNED": variant.is_turned, **contract.macros(variant.is_turned)}
+    return cuda_tma.compile(SOURCE, "gemm", defines=macros, constants={"threads": "(CONSUMERS + 1) * 128"})
 
 
-def prepare(device, a, b, c, bias=None, activation=None, variant=None):
-    """Return a launch of c = activation(a @ b.T + bias), by the given variant or the best variant."""
-    (m, k), (n, _) = a.shape, b.shape
-    a_is_k_major, b_is_k_major = (operand.stride(1) == 1 for operand in (a, b))
-    problem = Problem(m, n, k, a_is_k_major, b_is_k_major)
+def prepare(
+    device, a, b, c, bias=None, activation=None, variant=None, alpha=1.0, beta=0.0, former=None, sums="float32"
+):
+    """Return a launch of c = activation(alpha * a @ b.mT + beta * former + bias), by a given or the best variant.
+
+    The tensors are matrices, or batches of matrices. C has contiguous rows or columns.
+    """
+    contract = Contract(
+        *map(name_of, (a, b)),
+        sums,
+        name_of(c),
+        *(operand.stride(-1) == 1 for operand in (a, b)),
+        c.ndim == 3,
+        (alpha, beta) != (1.0, 0.0),
+        None if bias is None else name_of(bias),
+        activation,
+    )
+    if c.stride(-1) != 1:  # The transposed C has contiguous rows.
+        a, b, c, former, contract = b, a, c.mT, None if former is None else former.mT, contract.turned()
+    reason = refusal(contract) or unaligned((("A", as_it_lies(a)), ("B", as_it_lies(b)), ("C", c)))
+    if reason:
+        raise ValueError(reason)
+    problem = problem_of(a, b, c, contract)
     variant = variant or choose(problem, device.properties.multiprocessor_count)
-    operands = (a, a_is_k_major), (b, b_is_k_major)
-    (left, left_is_k_major), (right, right_is_k_major) = reversed(operands) if variant.is_turned else operands
-    dtype = str(a.dtype).removeprefix("torch.").upper()
-    kernel = compiled(variant, dtype, left_is_k_major, right_is_k_major, bias is not None, activation)
+    kernel = compiled(variant, contract)
     down, across, steps = variant.grid(problem)
-    clusters = down * across
+    clusters = down * across * problem.batch
     if variant.splits == 1:
         at_once = clusters_at_once(device.properties.multiprocessor_count, variant.cluster)
         # The grid has no spare CTAs, because a waiting CTA draws power.
         clusters = -(-clusters // -(-clusters // at_once))
     config = LaunchConfig(grid=clusters * variant.cluster, block=cuda_tma.parameters_of(kernel).constants["threads"])
-    left, right = (as_it_lies(x, y) for x, y in ((left, left_is_k_major), (right, right_is_k_major)))
-    arguments = left, right, c, 0 if bias is None else bias, n, down, across, steps
+    left, right = map(as_it_lies, (b, a) if variant.is_turned else (a, b))
+    before = (0, 0, 0) if former is None else (former, former.stride(-2), former.stride(0))
+    extras = np.float32(alpha), np.float32(beta), *before, 0 if bias is None else bias, *c.shape[-2:]
+    arguments = *map(rows_first, (left, right, c)), *extras, down, across, steps, problem.batch
     return partial(cuda_tma.prepare(kernel, config, *arguments), device.default_stream)
 
 
-def as_it_lies(operand, is_k_major):
+def name_of(tensor):
+    """Return the name of a tensor's dtype, such as bfloat16."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def problem_of(a, b, c, contract):
+    """Return the numbers of a product by which a variant is chosen."""
+    batch, majors = c.shape[0] if contract.is_batched else 1, (contract.a_is_k_major, contract.b_is_k_major)
+    bytes_each = contract.item_bytes, c.element_size(), contract.sums == "float16"
+    return Problem(a.shape[-2], b.shape[-2], a.shape[-1], *majors, batch, *bytes_each)
+
+
+def as_it_lies(operand):
     """Return the operand with contiguous rows, as in a tensor map."""
-    return operand if is_k_major else operand.T
+    return operand if operand.stride(-1) == 1 else operand.mT
+
+
+def rows_first(tensor):
+    """Return a batch of matrices with the batch as the second dimension, as in the kernel's maps."""
+    return tensor if tensor.ndim == 2 else tensor.transpose(0, 1)
 
 
 def matmul(a, b, out):
@@ -366,14 +362,15 @@ def check(c, a, b, bias, activation, units=1):
 def operand(rows, k, is_k_major, dtype):
     """Return a random operand."""
     shape = (rows, k) if is_k_major else (k, rows)
-    return as_it_lies(torch.randn(*shape, device="cuda", dtype=dtype), is_k_major)
+    drawn = torch.randn(*shape, device="cuda", dtype=dtype)
+    return drawn if is_k_major else drawn.T
 
 
 def cases(problems):
     """Yield cases as `_example` describes them. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
-    for (m, n, k, a_is_k_major, b_is_k_major), dtype, has_bias, activation in problems:
+    for (m, n, k, a_is_k_major, b_is_k_major, *_), dtype, has_bias, activation in problems:
         dtype = getattr(torch, dtype)
         a, b = operand(m, k, a_is_k_major, dtype), operand(n, k, b_is_k_major, dtype)
         bias = torch.randn(n, device="cuda", dtype=dtype) if has_bias else None

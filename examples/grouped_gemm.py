@@ -252,10 +252,7 @@ RIVALS = {"torch._grouped_mm": grouped_mm}
 
 
 class Turns:
-    """A sequence of runs, each with its own routing.
-
-    `sizes` is the routing of the last run, and `left` is its result.
-    """
+    """A sequence of runs. `sizes` is the routing of the last run, and `left` is the result of this run."""
 
     def __init__(self, runs, steps):
         self.runs, self.sizes, self.left = itertools.cycle(zip(runs, steps, strict=True)), steps[0], None
@@ -266,10 +263,7 @@ class Turns:
 
 
 def check(left, tokens, weights, sizes, units=1):
-    """Compare every element with float32.
-
-    Half a unit in the last place of bf16 is 2**-9, and the order of sums has a small effect.
-    """
+    """Compare every element with float32, within the rounding to bf16 and the effect of the order of sums."""
     for of_expert, some, weight in zip(left.split(sizes), tokens.split(sizes), weights, strict=True):
         expected = some.float() @ weight.float().T
         torch.testing.assert_close(of_expert.float(), expected, rtol=units * 2**-8, atol=units * 2**-10)

@@ -66,10 +66,25 @@ def test_splits_are_right_in_every_order(run, monkeypatch):
 
 MULTIPROCESSORS = 132
 SIZES = strategies.integers(1, 20_000)
-PROBLEMS = strategies.builds(Problem, SIZES, SIZES, SIZES, strategies.booleans(), strategies.booleans())
+OF_16_BITS = {"batch": strategies.integers(1, 4), "item_bytes": strategies.just(2), "c_bytes": strategies.just(2)}
+ANY_BYTES = strategies.sampled_from([1, 2, 4])
+MAJORS = strategies.booleans(), strategies.booleans()
+PROBLEMS = strategies.builds(
+    Problem, SIZES, SIZES, SIZES, *MAJORS, **OF_16_BITS, has_pairs_of_sums=strategies.booleans()
+)
+PROBLEMS_OF_ANY_TYPE = strategies.builds(
+    Problem,
+    SIZES,
+    SIZES,
+    SIZES,
+    batch=OF_16_BITS["batch"],
+    item_bytes=ANY_BYTES,
+    c_bytes=ANY_BYTES,
+    has_pairs_of_sums=strategies.booleans(),
+)
 
 
-@given(PROBLEMS, strategies.integers(1, 200))
+@given(PROBLEMS | PROBLEMS_OF_ANY_TYPE, strategies.integers(1, 200))
 def test_the_chosen_variant_covers_the_product_in_the_least_time(problem, multiprocessors):
     chosen = variants.choose(problem, multiprocessors)
     down, across, steps = chosen.grid(problem)
@@ -77,7 +92,7 @@ def test_the_chosen_variant_covers_the_product_in_the_least_time(problem, multip
     assert chosen.suits(problem)
     assert (down - 1) * chosen.down * chosen.rows < rows <= down * chosen.down * chosen.rows
     assert (across - 1) * chosen.across * chosen.columns < columns <= across * chosen.across * chosen.columns
-    assert steps >= chosen.splits and (steps - 1) * variants.DEPTH < problem.k <= steps * variants.DEPTH
+    assert steps >= chosen.splits and (steps - 1) * 128 < problem.k * problem.item_bytes <= steps * 128
     least = variants.microseconds(chosen, problem, multiprocessors)
     suitable = [variant for variant in variants.VARIANTS if variant.suits(problem)]
     assert least == min(variants.microseconds(variant, problem, multiprocessors) for variant in suitable) > 0
@@ -85,7 +100,7 @@ def test_the_chosen_variant_covers_the_product_in_the_least_time(problem, multip
 
 @given(PROBLEMS, strategies.sampled_from(variants.VARIANTS))
 def test_a_transposed_product_takes_a_transposed_variant(problem, variant):
-    turned = Problem(problem.n, problem.m, problem.k, problem.b_is_k_major, problem.a_is_k_major)
+    turned = Problem(problem.n, problem.m, problem.k, problem.b_is_k_major, problem.a_is_k_major, *problem[5:])
     other = variant._replace(is_turned=not variant.is_turned)
     assert other.suits(turned) == variant.suits(problem)
     both = (variants.microseconds(v, p, MULTIPROCESSORS) for v, p in ((variant, problem), (other, turned)))

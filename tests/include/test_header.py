@@ -59,7 +59,7 @@ def test_every_header_has_its_tests():
         "dynamic_shared.cuh",
         "element.cuh",
         "elected.cuh",
-        *(f"{name}.cuh" for name in ("epilogue", "mainloop", "roles", "schedule")),
+        *(f"{name}.cuh" for name in ("epilogue", "mainloop", "operand", "output", "roles", "schedule")),
         "input.cuh",
         *(f"{name}.cuh" for name in ("kernel", "signature")),
         "mma.cuh",

@@ -56,6 +56,7 @@ class Epilogue {
 
 public:
     using Map = typename ToMap<Part>::Map;
+    static constexpr bool takes_ints = false;   // take() takes floats
 
     __device__ __forceinline__ explicit Epilogue(Part (&buffers)[Buffers]) : buffers(buffers) {}
 

@@ -28,8 +28,8 @@ namespace cuda_tma {
 // copies uninitialized sums between registers in the loop. Then ptxas serializes the wgmmas (C7515), or has
 // too few registers. If each tile sets its sums to zero and every step adds, a tile takes some hundred cycles
 // more.
-template <int Ctas = 1, int Sums, int Stages, typename Multiply, typename Meanwhile>
-__device__ __forceinline__ void accumulate(float (&sums)[Sums], Pipeline<Stages>& ring, Stage<Stages>& at, int steps,
+template <int Ctas = 1, typename Sum, int Count, int Stages, typename Multiply, typename Meanwhile>
+__device__ __forceinline__ void accumulate(Sum (&sums)[Count], Pipeline<Stages>& ring, Stage<Stages>& at, int steps,
                                            Multiply multiply, Meanwhile meanwhile,
                                            unsigned first_cta = 0 CUDA_TMA_SITE) {
     const unsigned thread = threadIdx.x % 128;
