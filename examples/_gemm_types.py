@@ -97,7 +97,7 @@ def refusal(contract):
     a, b, sums, c = contract[:4]
     for dtype, known in ((a, INPUTS), (b, INPUTS), (sums, SUMS), (c, ELEMENTS)):
         if dtype not in known:
-            return f"{dtype} is none of {', '.join(known)}"
+            return f"{dtype} is not one of {', '.join(known)}"
     if a != b and not any({a, b} <= kind for kind in (FP8, INTEGERS)):
         return f"A is {a} and B is {b}: pass operands of one dtype, or two of fp8, or int8 and uint8"
     allowed = {"float32": set(INPUTS) - INTEGERS, "float16": {"float16"} | FP8, "int32": INTEGERS}[sums]
@@ -111,7 +111,7 @@ def refusal(contract):
 
 
 def unaligned(names_and_tensors):
-    """Return the sentence with which a tensor is refused whose contiguous extent is no multiple of 16 bytes."""
+    """Return the sentence with which a tensor is refused whose contiguous extent is not a multiple of 16 bytes."""
     for name, tensor in names_and_tensors:
         bytes_of_row = tensor.shape[-1] * tensor.element_size()
         if bytes_of_row % 16:

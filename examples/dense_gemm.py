@@ -59,7 +59,7 @@ def integers(text):
 def dtype(name):
     """Return torch's name of a dtype of CUTLASS or torch."""
     if name not in NAMES and name not in NAMES.values():
-        raise argparse.ArgumentTypeError(f"{name} is none of {', '.join(NAMES)}")
+        raise argparse.ArgumentTypeError(f"{name} is not one of {', '.join(NAMES)}")
     return NAMES.get(name, name)
 
 

@@ -68,7 +68,7 @@ def test_one_wrong_element_is_an_error():
         (("bfloat16", "bfloat16", "float16", "float16"), "do not add products of bfloat16 in float16"),
         (("float16", "float16", "float32", "int32"), "C is int32, which does not follow from float32"),
         (("int8", "int8", "int32", "int8", False), "an operand of int8 has contiguous M or N"),
-        (("float64", "float64", "float32", "float32"), "float64 is none of bfloat16"),
+        (("float64", "float64", "float32", "float32"), "float64 is not one of bfloat16"),
     ],
 )
 def test_a_contract_that_the_tensor_cores_lack_is_refused(contract, reason):
