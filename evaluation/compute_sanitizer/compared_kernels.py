@@ -1,4 +1,4 @@
-"""The kernels of the comparison, which are bugs of public repositories and one kernel with ten planted bugs."""
+"""The kernels of the comparison: kernels with bugs of public repositories, and one kernel with ten planted bugs."""
 
 from __future__ import annotations
 

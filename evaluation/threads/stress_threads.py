@@ -290,7 +290,7 @@ def report(seconds: float, workers: list[Worker], samples: list[Memory]) -> None
 
 
 def grown_together(samples: list[Memory], alone: dict[str, Alone]) -> list[str]:
-    """Return the growth that is too large, measured after the first fifth of the time."""
+    """Return each quantity whose growth, measured after the first fifth of the time, exceeds its limit."""
     settled, last = samples[len(samples) // 5 - 1], samples[-1]
     process_kb = last.trimmed_kb - settled.trimmed_kb
     others_kb = others_bytes(last.done - settled.done, alone) >> 10

@@ -26,8 +26,8 @@ namespace cuda_tma {
 //
 // Declare the sums before the loop over tiles, and initialize them once: `float sums[128] = {};`. NVRTC 12
 // copies uninitialized sums between registers in the loop. Then ptxas serializes the wgmmas (C7515), or has
-// too few registers. If each tile sets its sums to zero and every step adds, a tile takes some hundred cycles
-// more.
+// too few registers. If each tile sets its sums to zero and every step adds, a tile takes several hundred
+// cycles more.
 template <int Ctas = 1, typename Sum, int Count, int Stages, typename Multiply, typename Meanwhile>
 __device__ __forceinline__ void accumulate(Sum (&sums)[Count], Pipeline<Stages>& ring, Stage<Stages>& at, int steps,
                                            Multiply multiply, Meanwhile meanwhile,

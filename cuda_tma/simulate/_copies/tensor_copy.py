@@ -233,10 +233,13 @@ def _size_of(box: Box) -> int:
 
 def _check_position(issue: Issue, position: int) -> None:
     if position % _SMEM_ALIGNMENT:
+        name, aligned = issue.parts.mbarriers.name(position), f"__align__({_SMEM_ALIGNMENT})"
+        fix = f"declare it with {aligned}, or 1024 for a swizzle"
+        if " + " in name:
+            fix = f"pass an offset that is a multiple of {_SMEM_ALIGNMENT} bytes, in a variable with {aligned}"
         raise Fault(
             "misaligned",
-            f"the box is at {issue.parts.mbarriers.name(position)}, not at a multiple of {_SMEM_ALIGNMENT} bytes: "
-            f"declare it with __align__({_SMEM_ALIGNMENT}), or 1024 for a swizzle",
+            f"the box is at {name}, not at a multiple of {_SMEM_ALIGNMENT} bytes: {fix}",
             issue.lanes,
         )
 

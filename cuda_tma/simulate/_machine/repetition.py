@@ -74,7 +74,8 @@ class Repetition:
         return Fault(
             "no-progress",
             f"after {scheduler.steps} steps the kernel is where it has been before, and nothing has changed in "
-            "registers or memory: a loop does not end",
+            "registers or memory: a loop does not end. Write the value for which the loop ends, before the loop or in "
+            "another thread",
             lanes,
             context.code.function.instructions[pc],
         )
