@@ -52,7 +52,7 @@ BUGS = [
     (6, "transaction-count", "WAIT", None, "512 more bytes came than the 512 that were expected"),
     (7, "barrier-use", "WAIT", "init(1)", "`full`"),
     (8, "early-exit", "STORE", None, "may still read"),
-    (9, "misaligned", "LOAD", None, "not a multiple of 128"),
+    (9, "misaligned", "LOAD", None, "not at a multiple of 128 bytes"),
     (10, "deadlock", "WAIT", None, "parity"),
 ]
 
