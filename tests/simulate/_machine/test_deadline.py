@@ -24,7 +24,7 @@ COUNTS = (
 )
 LIMIT_SECONDS = 0.3
 # The limit includes a margin for busy machines.
-MOST_SECONDS = 3.0
+MOST_SECONDS = 10.0
 SENTENCE = "the launch reached the time limit of 0.3 s after "
 
 
