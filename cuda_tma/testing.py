@@ -1,12 +1,9 @@
 """Tests of kernels without a GPU: comparison of a tile with the emulated load, and random legal tensor maps.
 
-The strategies need Hypothesis. The other functions do not need Hypothesis.
+The strategies need Hypothesis. The other functions do not need Hypothesis. A test of a kernel compares the kernel's
+tile with the emulated load::
 
-Examples
---------
-A test that compares a tile with the emulated load::
-
-    def test_my_tile():
+    def test_my_tile() -> None:
         expected = cuda_tma.emulate.load(descriptor.params, memory, coordinates=(column, row))
         assert_tile_equal(descriptor.params, shared_memory_of_my_kernel, expected, coordinates=(column, row))
 """

@@ -13,7 +13,7 @@ Examples
 A test that uses the fixture::
 
     @pytest.mark.simulated_gpu(strict=True, schedules=4, advice=False, suppressions=["race:scale.cu:7:an estimate"])
-    def test_scale(simulated_gpu):
+    def test_scale(simulated_gpu: Device) -> None:
         kernel = simulated_gpu.compile(Path("scale.cu"), "scale")
         simulated_gpu.launch(Config(1, 32), kernel, given, out)
         assert np.array_equal(out, 2 * given)
