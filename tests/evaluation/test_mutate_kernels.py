@@ -92,8 +92,8 @@ def test_the_readme_has_the_shares(capsys):
     page = " ".join((ROOT / "evaluation" / "README.md").read_text().split())
     found, asked = share(ROWS, REASONS)
     near_or_far = (found + far(ROWS, REASONS)) / asked
-    shares = f"({found / asked:.1%}), and {near_or_far:.1%} near or far from the change"
-    assert f"finds {found} of {asked} mutants near the change {shares}" in page
+    near = f"For {found} of {asked} mutants ({found / asked:.1%}), the sanitizer has a finding near the change"
+    assert f"{near}, and for {near_or_far:.1%} at any line." in page
     mutate_kernels.main(["summary", str(mutate_kernels.KEPT)])
     *of_mutators, total, _ = capsys.readouterr().out.splitlines()
     assert total.startswith(f"{len(ROWS)} mutants: ") and len(of_mutators) == 2 * len({row["mutator"] for row in ROWS})

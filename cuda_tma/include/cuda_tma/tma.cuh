@@ -21,9 +21,8 @@
 //     mma.cuh           tensor cores, every target          multimem.cuh            multicast memory of several GPUs
 //     sm100.cuh         copies of sm_100 and later          tcgen05.cuh             tensor cores, sm_100a and others
 //
-// Parts of tensor-core kernels: roles.cuh (a loading thread, computing warpgroups), operand.cuh (the loads of an operand
-// by the CTAs of a cluster), mainloop.cuh (the products), epilogue.cuh and output.cuh (the output of accumulators, of 16
-// bits and of any type), schedule.cuh (the order of tiles).
+// Parts of tensor-core kernels: roles.cuh (a loading thread, computing warpgroups), operand.cuh (loads of an operand),
+// mainloop.cuh (products), epilogue.cuh and output.cuh (the output of accumulators), schedule.cuh (the order of tiles).
 //
 //     extern "C" __global__ void kernel(const __grid_constant__ cuda_tma::TensorMap map, float* out) {
 //         using namespace cuda_tma;
