@@ -7,10 +7,10 @@
 # The command receives ARGS: make demo ARGS="--input picture.png", make test ARGS="-k decode".
 #
 # `test` runs the tests of the package, in less than six minutes on two cores. `test-beside` runs the tests of
-# benchmarks/, docs/, evaluation/ and examples/. `test-environments` runs the tests that build wheels, which need the
-# package index. Some tests need torch: `make test` names them, and `make torch` installs a build without CUDA (200 MB;
-# a build with CUDA has several GB), as .ci/run does. `check` also runs the tests of types, which need mypy and pyright,
-# and each fuzzer for six seconds.
+# benchmarks/, docs/, evaluation/, examples/ and tools/. `test-environments` runs the tests that build wheels, which
+# need the package index. Some tests need torch: `make test` names them, and `make torch` installs a build without CUDA
+# (200 MB; a build with CUDA has several GB), as .ci/run does. `check` also runs the tests of types, which need mypy and
+# pyright, and each fuzzer for six seconds.
 # WORKERS processes share the tests. Without pytest-xdist, leave it empty.
 
 PYTHON ?= python3
@@ -20,7 +20,7 @@ WORKERS ?= 2
 TORCH ?= torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu # the index of builds with "+cpu", if the usual index lacks them
 
-beside := tests/benchmarks tests/docs tests/evaluation tests/examples
+beside := tests/benchmarks tests/docs tests/evaluation tests/examples tests/tools
 pytest = $(python) -m pytest -m "not slow" $(if $(WORKERS),-n $(WORKERS) --dist worksteal)
 slow = $(shell grep -rl --include='test_*.py' 'mark\.slow' tests)
 want_torch = $(basename $(notdir $(shell grep -rl --include='test_*.py' --exclude-dir=gpu 'importorskip("torch")' tests)))
