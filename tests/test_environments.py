@@ -187,8 +187,7 @@ def wheel(pool, sources, tmp_path_factory):
 def trials(request, pool, sources, wheel, tmp_path_factory):
     """Start every requested trial at once, and return a mapping from its name to a future of the result of
     :func:`try_wheel`."""
-    items = [item for item in request.session.items if "trials" in getattr(item, "fixturenames", ())]
-    wanted = {item.callspec.id for item in items if hasattr(item, "callspec")}
+    wanted = {item.callspec.id for item in request.session.items if "trials" in getattr(item, "fixturenames", ())}
 
     def try_python(python):
         folder, unpacked = tmp_path_factory.mktemp("python"), sources.result()
@@ -207,9 +206,7 @@ def trials(request, pool, sources, wheel, tmp_path_factory):
     }
 
 
-@pytest.mark.usefixtures("trials")
 def test_programs_of_nvcc(wheel, sources, tmp_path):
-    """The trials run during this test and the next tests, which use one core."""
     if shutil.which("nvcc") is None:
         pytest.skip("there is no nvcc")
     own = make_environment(sys.executable, tmp_path / "venv", wheel.result(), *RUNNERS)
@@ -219,7 +216,6 @@ def test_programs_of_nvcc(wheel, sources, tmp_path):
     assert re.match(r"\d+ passed", report) and "skipped" not in report
 
 
-@pytest.mark.usefixtures("trials")
 @pytest.mark.parametrize("name", RUNTIMES)
 def test_scripts_of_a_runtime(name, sources, wheel, tmp_path):
     if name == "cute" and "CUDA_TMA_ALL_RUNTIMES" not in os.environ:
