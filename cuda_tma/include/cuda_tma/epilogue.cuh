@@ -32,6 +32,15 @@ struct PartOfSums {
     __device__ static constexpr int rows() { return Part::extent(is_turned() ? 1 : 0); }
     __device__ static constexpr int columns() { return Part::extent(is_turned() ? 0 : 1); }
     __device__ static constexpr int threads() { return 2 * rows(); }   // per part
+
+    // Returns true in one of the threads that write a part.
+    __device__ static bool is_first() { return threadIdx.x % threads() == 0; }
+
+    // Synchronizes the threads that write a part. Each warpgroup uses its own named barrier: 1, 2, ...
+    __device__ static void sync() {
+        if constexpr (threads() == 32) __syncwarp();
+        else named_barrier_sync(1 + threadIdx.x / threads(), threads());
+    }
 };
 
 // The store of a part through a map; the map must remain valid until finish(). A kernel may pass its own type instead.
@@ -125,8 +134,8 @@ private:
             if (stored != Number) return store_number<Number + 1>();
         // Waits until TMA has read this buffer. Afterwards, only stores of this tile from other buffers may still read:
         // the preceding tile may have ended on any buffer. The issuing thread waits, and then all threads synchronize.
-        if (is_first()) wait_group_read<(Number < Buffers ? Number : Buffers - 1)>();
-        sync();
+        if (Shape::is_first()) wait_group_read<(Number < Buffers ? Number : Buffers - 1)>();
+        Shape::sync();
         store_part<Number>(buffers[Number % Buffers]);
         ++stored;
     }
@@ -137,9 +146,6 @@ private:
         if constexpr (Number + 1 < Parts) store_rest_in<Number + 1>(free);
         else stored = parts;
     }
-
-    // Returns true in one of the threads that write a part.
-    __device__ static bool is_first() { return threadIdx.x % Shape::threads() == 0; }
 
     template <int Number>
     __device__ __forceinline__ void store_part(Part& buffer) {
@@ -156,8 +162,8 @@ private:
             else store_matrices(to, m[0], m[1]);
         }
         fence_proxy_async();   // makes each thread's writes visible to TMA
-        sync();                // TMA starts after all threads have written
-        if (is_first()) {
+        Shape::sync();         // TMA starts after all threads have written
+        if (Shape::is_first()) {
             Coordinates<2> part = at;
             part.value[Shape::is_turned() ? 1 : 0] += Number * Shape::columns();
             to(part, buffer);
@@ -170,12 +176,6 @@ private:
         const unsigned lane = threadIdx.x % 32, row = threadIdx.x % Shape::threads() / 32 * 16;
         if constexpr (Shape::is_turned()) return buffer.address(16 * i + lane / 16 * 8 + lane % 8, row + lane / 8 % 2 * 8);
         else return buffer.address(row + lane % 16, 16 * i + lane / 16 * 8);
-    }
-
-    // Each warpgroup uses its own named barrier: 1, 2, ...
-    __device__ static void sync() {
-        if constexpr (Shape::threads() == 32) __syncwarp();
-        else named_barrier_sync(1 + threadIdx.x / Shape::threads(), Shape::threads());
     }
 };
 

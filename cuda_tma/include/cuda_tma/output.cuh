@@ -148,12 +148,12 @@ public:
         for (int i = 0; i < Parts; ++i, at.value[Shape::is_turned() ? 1 : 0] += Shape::columns()) {
             Part& buffer = buffers[i % Buffers];
             // Stores of the preceding tile may still read any buffer.
-            if (is_first()) wait_for_buffer(i);
-            sync();
+            if (Shape::is_first()) wait_for_buffer(i);
+            Shape::sync();
             write(buffer, values + i * Shape::columns() / 2);
             fence_proxy_async();   // makes each thread's writes visible to TMA
-            sync();                // TMA starts after all threads have written
-            if (is_first()) {
+            Shape::sync();         // TMA starts after all threads have written
+            if (Shape::is_first()) {
                 to(at, buffer);
                 commit_group();
             }
@@ -190,13 +190,6 @@ private:
     __device__ __forceinline__ static void wait_for_buffer(int part) {
         if (part == 0) wait_group_read<0>();
         else wait_group_read<Buffers - 1>();
-    }
-
-    __device__ static bool is_first() { return threadIdx.x % Shape::threads() == 0; }
-
-    __device__ static void sync() {
-        if constexpr (Shape::threads() == 32) __syncwarp();
-        else named_barrier_sync(1 + threadIdx.x / Shape::threads(), Shape::threads());
     }
 };
 

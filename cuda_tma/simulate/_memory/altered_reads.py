@@ -59,10 +59,10 @@ class AlteredReads:
                         first = position + element * value.itemsize
                         self._replace(value[at : at + 1].view(np.uint8), piece.buffer.start, first)
 
-    def _replace(self, value: np.ndarray, segment: int, first: int) -> None:
+    def _replace(self, value: np.ndarray, start: int, first: int) -> None:
         read = value.tobytes()
         for memory in (self._before, self._after):
-            other = memory.get(segment, b"")[first : first + len(read)]
+            other = memory.get(start, b"")[first : first + len(read)]
             if len(other) == len(read) and other != read:
                 value[:] = np.frombuffer(other, np.uint8)
                 return
